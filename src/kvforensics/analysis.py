@@ -1,0 +1,77 @@
+"""The whole, as one frozen object: what every view draws. Views compute nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import polars as pl
+
+    from kvforensics.events import Event
+    from kvforensics.findings.finding import Finding
+    from kvforensics.launches import Launch
+    from kvforensics.records import Origins, Place, Source
+    from kvforensics.sizing.budget import Budget
+    from kvforensics.verdicts.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An unknown line shape in the whole input."""
+
+    shape: str
+    count: int
+    first: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """One kind of damage in the whole input."""
+
+    kind: str
+    count: int
+    first: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the input was understood: understood + unknown == records."""
+
+    records: int
+    understood: int
+    unknown: int
+    unknown_shapes: tuple[Shape, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One server's history. `launches` are in time order; `verdicts` hold the changes."""
+
+    id: str
+    host: str | None
+    unit: str | None
+    launches: tuple[Launch, ...]
+    budgets: Mapping[str, Budget] = field(default_factory=dict)  # by launch id
+    verdicts: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    trail: tuple[Event, ...] = ()  # what belongs to no launch: sudo edits, restarts, reloads
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything known about the inputs."""
+
+    sources: tuple[Source, ...]
+    coverage: Coverage
+    services: tuple[Service, ...]
+    origins: Origins
+    samples: pl.DataFrame | None = None  # scheduler samples, bucketed; schema in samples.py
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether any finding is a warning or an error."""
+        return any(f.severity in ("warning", "error") for s in self.services for f in s.findings)

@@ -1,0 +1,1 @@
+"""Rules that look at launches and say what is wrong."""

@@ -1,0 +1,7 @@
+"""Records and events become launches: grouped, merged over ranks, with their ends told."""
+
+from __future__ import annotations
+
+from kvforensics.launches.launch import Config, Launch, Memory, Pool, Requests, VersionRange
+
+__all__ = ["Config", "Launch", "Memory", "Pool", "Requests", "VersionRange"]

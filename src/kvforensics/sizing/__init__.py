@@ -1,0 +1,1 @@
+"""The pool rule: derive, reconcile, predict, solve."""

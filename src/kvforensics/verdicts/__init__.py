@@ -1,0 +1,1 @@
+"""Changes, knobs and sizing become verdicts."""
