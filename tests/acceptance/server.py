@@ -1,0 +1,375 @@
+"""A stand-in SGLang server that prints the lines of a release with arithmetic that closes.
+
+Only for acceptance tests: it knows SGLang's formats and the pool rule independently of the package, so
+that a mistake in one does not hide a mistake in the other.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from math import floor
+from pathlib import Path
+
+GIB = 2**30
+FIELDS = json.loads(
+    (Path(__file__).parents[2] / "src/kvforensics/knowledge/settings-by-version.json").read_text()
+)
+RELEASES = FIELDS["versions"]
+
+
+def at_least(version: str, other: str) -> bool:
+    return RELEASES.index(version) >= RELEASES.index(other)
+
+
+def defaults(version: str) -> dict[str, str]:
+    """Field name -> repr of its default, in a stable order."""
+    out = {}
+    i = RELEASES.index(version)
+    for name, spans in FIELDS["settings"].items():
+        for span in spans:
+            if RELEASES.index(span["from"]) <= i <= RELEASES.index(span["to"]):
+                default = span["default"]
+                out[name] = "'/models/m'" if default == "<required>" else default
+    return out
+
+
+@dataclass
+class Pool:
+    """One pool: bytes a token really takes on one GPU, and how it is printed."""
+
+    bytes_per_token: int
+    mla: bool = False
+    tokens: int | None = None  # default: the pool's T
+
+
+@dataclass
+class Start:
+    """One start of a server. `P` GiB free before loading, `W` taken by the weights, `cell` budgeted bytes."""
+
+    version: str = "0.5.11"
+    P: float = 94.0
+    W: float = 72.63
+    cell: int = 70272
+    f: float = 0.85
+    page: int = 1
+    ranks: int = 8
+    context: int = 32768
+    max_total: int | None = None
+    running: int = 64
+    running_effective: int | None = None
+    graphs: float = 1.22
+    after_pools: float = 0.4  # GiB taken after the pools by tables
+    settings: dict = field(default_factory=dict)
+    pools: list[Pool] = field(default_factory=lambda: [Pool(70272, mla=True)])
+    draft: Pool | None = None
+    device: str = "gpu"
+    ready: bool = True
+    stop_before: str | None = None  # load | pool | summary
+    extra: dict[str, list[str]] = field(default_factory=dict)  # stage -> lines (after that stage)
+
+    @property
+    def rest(self) -> float:
+        return self.f * self.P - self.W
+
+    @property
+    def profiled(self) -> int:
+        return floor(self.rest * GIB / self.cell) // self.page * self.page
+
+    @property
+    def T(self) -> int:
+        t = self.profiled
+        if self.max_total is not None:
+            t = min(t, self.max_total)
+        return t // self.page * self.page
+
+    @property
+    def free(self) -> float:
+        used = sum(
+            (self.T + self.page) * p.bytes_per_token for p in [*self.pools, *filter(None, [self.draft])]
+        )
+        return self.P - self.W - used / GIB - self.after_pools - self.graphs
+
+    def config(self) -> str:
+        values = defaults(self.version)
+        put = {
+            "context_length": self.context,
+            "mem_fraction_static": self.f,
+            "max_running_requests": self.running,
+            "tp_size": self.ranks,
+            "page_size": self.page,
+            "max_total_tokens": self.max_total,
+            "chunked_prefill_size": 8192,
+            "random_seed": 618351931,
+            **self.settings,
+        }
+        for name, value in put.items():
+            if name in values or name in self.settings:
+                values[name] = repr(value)
+        if at_least(self.version, "0.5.19"):
+            return "server_args={" + ", ".join(f"'{k}': {v}" for k, v in values.items()) + "}"
+        return "server_args=ServerArgs(" + ", ".join(f"{k}={v}" for k, v in values.items()) + ")"
+
+    def _tag(self, rank: int) -> str:
+        if self.ranks == 1 and at_least(self.version, "0.4.6.post5"):
+            return ""
+        return f" TP{rank}"
+
+    def _pool_line(self, pool: Pool, label: str = "KV Cache") -> str:
+        tokens = self.T if pool.tokens is None else pool.tokens
+        size = (tokens + self.page) * pool.bytes_per_token / GIB
+        dtype = "dtype: torch.bfloat16, " if at_least(self.version, "0.5.13") else ""
+        sizes = (
+            f"KV size: {size:.2f} GB" if pool.mla else f"K size: {size / 2:.2f} GB, V size: {size / 2:.2f} GB"
+        )
+        return f"{label} is allocated. {dtype}#tokens: {tokens}, {sizes}"
+
+    def lines(self, start: datetime) -> list[tuple[datetime, int, str]]:
+        """(time, rank or -1 for the main process, text with prefix)."""
+        out: list[tuple[datetime, int, str]] = []
+        now = start
+
+        def say(text: str, rank: int = -1, dt: float = 0.0) -> None:
+            nonlocal now
+            now = now + timedelta(seconds=dt)
+            stamp = now.strftime("%Y-%m-%d %H:%M:%S" if at_least(self.version, "0.3.4.post2") else "%H:%M:%S")
+            tag = self._tag(rank) if rank >= 0 else ""
+            out.append((now, rank, f"[{stamp}{tag}] {text}"))
+
+        def raw(stage: str) -> None:
+            for text in self.extra.get(stage, []):
+                if text.startswith("|"):
+                    out.append((now, 0, text[1:]))
+                else:
+                    say(text, 0)
+
+        say(self.config(), dt=8)
+        raw("config")
+        for r in range(self.ranks):
+            say("Init torch distributed begin.", r, 2 if r == 0 else 0)
+        for r in range(self.ranks):
+            say(f"Load weight begin. avail mem={self.P:.2f} GB", r, 3 if r == 0 else 0)
+        if self.stop_before == "load":
+            raw("load")
+            return out
+        A = self.P - self.W
+        elapsed = "elapsed=170.10 s, " if at_least(self.version, "0.5.9") else ""
+        dtype = "" if at_least(self.version, "0.5.10") else "dtype=torch.bfloat16, "
+        usage = f", mem usage={self.W:.2f} GB." if at_least(self.version, "0.4.3.post4") else ""
+        for r in range(self.ranks):
+            say(
+                f"Load weight end. {elapsed}type=DeepseekV3ForCausalLM, {dtype}avail mem={A:.2f} GB{usage}",
+                r,
+                170 if r == 0 else 0,
+            )
+        raw("load")
+        if self.stop_before == "pool":
+            return out
+        new_order = at_least(self.version, "0.5.14")
+        allocated = 0.0
+        if self.draft is not None and new_order:
+            for r in range(self.ranks):
+                say(f"Load weight begin. avail mem={A:.2f} GB", r)
+            for r in range(self.ranks):
+                say(f"Load weight end. {elapsed}type=DraftModel, avail mem={A:.2f} GB, mem usage=0.00 GB.", r)
+        raw("before_pool")
+        for pool in self.pools:
+            allocated += (
+                ((self.T if pool.tokens is None else pool.tokens) + self.page) * pool.bytes_per_token / GIB
+            )
+            for r in range(self.ranks):
+                say(self._pool_line(pool), r, 1 if r == 0 else 0)
+        if self.draft is not None and new_order:
+            allocated += (self.T + self.page) * self.draft.bytes_per_token / GIB
+            for r in range(self.ranks):
+                say(self._pool_line(self.draft), r)
+        for r in range(self.ranks):
+            say(f"Memory pool end. avail mem={A - allocated - self.after_pools:.2f} GB", r)
+        raw("pool")
+        if self.draft is not None and not new_order:
+            for r in range(self.ranks):
+                say(f"Load weight begin. avail mem={A - allocated - self.after_pools:.2f} GB", r)
+            for r in range(self.ranks):
+                say(
+                    f"Load weight end. {elapsed}type=DFlashDraftModel, {dtype}avail mem={A - allocated - self.after_pools:.2f} GB"
+                    f", mem usage=0.00 GB.",
+                    r,
+                )
+            allocated += (self.T + self.page) * self.draft.bytes_per_token / GIB
+            for r in range(self.ranks):
+                say(self._pool_line(self.draft), r)
+            for r in range(self.ranks):
+                say(f"Memory pool end. avail mem={A - allocated - self.after_pools:.2f} GB", r)
+        if self.stop_before == "summary":
+            raw("summary")
+            return out
+        mem = ""
+        if at_least(self.version, "0.4.7.post1"):
+            mem = f", available_{self.device}_mem={self.free:.2f} GB"
+        chunk = f"chunked_prefill_size={self.settings.get('chunked_prefill_size', 8192)}, "
+        if not at_least(self.version, "0.4.2.post4"):
+            chunk = ""
+        running = self.running if self.running_effective is None else self.running_effective
+        for r in range(self.ranks if not at_least(self.version, "0.4.6.post5") else 1):
+            say(
+                f"max_total_num_tokens={self.T}, {chunk}max_prefill_tokens=16384, "
+                f"max_running_requests={running}, context_len={self.context}{mem}",
+                r,
+                40 if r == 0 else 0,
+            )
+        raw("summary")
+        if self.ready:
+            say("The server is fired up and ready to roll!", dt=3)
+            raw("ready")
+        return out
+
+
+def day(hour: int = 9, minute: int = 0, n: int = 20) -> datetime:
+    return datetime(2026, 5, n, hour, minute, tzinfo=UTC).replace(tzinfo=None)
+
+
+def plain(*starts: list[tuple[datetime, int, str]]) -> bytes:
+    return "".join(text + "\n" for start in starts for _, _, text in start).encode()
+
+
+def journal(
+    starts: list[list[tuple[datetime, int, str]]],
+    *,
+    unit: str = "sglang-k26.service",
+    host: str = "node1",
+    trail: list[tuple[datetime, str, str]] | None = None,
+    stop: list[str] | None = None,
+) -> bytes:
+    """Journal export: systemd's start and stop records around each start; `trail` is (time, ident, message)."""
+    records: list[tuple[datetime, dict[str, str]]] = []
+    boot = "b" * 32
+    for i, lines in enumerate(starts):
+        inv = f"{i + 1:032x}"
+        begin = lines[0][0] - timedelta(seconds=8)
+        base = {"_HOSTNAME": host, "_BOOT_ID": boot}
+        manager = {
+            **base,
+            "_PID": "1",
+            "SYSLOG_IDENTIFIER": "systemd",
+            "UNIT": unit,
+            "_SYSTEMD_UNIT": "init.scope",
+        }
+        job = {"JOB_ID": str(100 + i), "INVOCATION_ID": inv}
+        records.append(
+            (
+                begin,
+                {
+                    **manager,
+                    **job,
+                    "JOB_TYPE": "start",
+                    "JOB_RESULT": "done",
+                    "MESSAGE_ID": "39f53479d3a045ac8e11786248231fbf",
+                    "MESSAGE": f"Started {unit} - SGLang.",
+                },
+            )
+        )
+        for when, rank, text in lines:
+            pid = 1000 + 100 * i + rank + 1
+            records.append(
+                (
+                    when,
+                    {
+                        **base,
+                        "_TRANSPORT": "stdout",
+                        "SYSLOG_IDENTIFIER": "python3",
+                        "_PID": str(pid),
+                        "_SYSTEMD_UNIT": unit,
+                        "_SYSTEMD_INVOCATION_ID": inv,
+                        "_STREAM_ID": f"{i + 1:032x}",
+                        "MESSAGE": text,
+                    },
+                )
+            )
+        how = (stop or ["restart"] * len(starts))[i]
+        if how == "restart" and i + 1 < len(starts):
+            end = starts[i + 1][0][0] - timedelta(seconds=9)
+            nxt = {"JOB_ID": str(101 + i), "INVOCATION_ID": inv}
+            records.append(
+                (
+                    end - timedelta(seconds=3),
+                    {
+                        **manager,
+                        **nxt,
+                        "JOB_TYPE": "stop",
+                        "MESSAGE_ID": "de5b426a63be47a7b6ac3eaac82e2f6f",
+                        "MESSAGE": f"Stopping {unit} - SGLang...",
+                    },
+                )
+            )
+            records.append(
+                (
+                    end,
+                    {
+                        **manager,
+                        **nxt,
+                        "JOB_TYPE": "restart",
+                        "MESSAGE_ID": "9d1aaa27d60140bd96365438aad20286",
+                        "MESSAGE": f"Stopped {unit} - SGLang.",
+                    },
+                )
+            )
+        if how == "kill":
+            end = lines[-1][0] + timedelta(seconds=5)
+            records.append(
+                (
+                    end,
+                    {
+                        **manager,
+                        "INVOCATION_ID": inv,
+                        "MESSAGE_ID": "98e322203f7a4ed290d09fe03c09fe15",
+                        "EXIT_CODE": "killed",
+                        "EXIT_STATUS": "9",
+                        "MESSAGE": f"{unit}: Main process exited, code=killed, status=9/KILL",
+                    },
+                )
+            )
+            records.append(
+                (
+                    end,
+                    {
+                        **manager,
+                        "INVOCATION_ID": inv,
+                        "MESSAGE_ID": "d9b373ed55a64feb8242e02dbe79a49c",
+                        "UNIT_RESULT": "signal",
+                        "MESSAGE": f"{unit}: Failed with result 'signal'.",
+                    },
+                )
+            )
+    for when, ident, message in trail or []:
+        records.append(
+            (
+                when,
+                {
+                    "_HOSTNAME": host,
+                    "_BOOT_ID": boot,
+                    "SYSLOG_IDENTIFIER": ident,
+                    "_COMM": ident,
+                    "_PID": "77",
+                    "MESSAGE": message,
+                },
+            )
+        )
+    records.sort(key=lambda r: r[0])
+    return b"".join(_export(when, i, fields) for i, (when, fields) in enumerate(records))
+
+
+def _export(when: datetime, number: int, fields: dict[str, str]) -> bytes:
+    micros = int(when.replace(tzinfo=UTC).timestamp() * 1e6)
+    out = [
+        f"__CURSOR=s=1;i={number:x};b={'b' * 8};t={micros:x}\n__REALTIME_TIMESTAMP={micros}\n"
+        f"__MONOTONIC_TIMESTAMP={micros - 1_700_000_000_000_000}\n".encode()
+    ]
+    for name, value in fields.items():
+        data = value.encode()
+        if any(b < 0x20 and b != 9 for b in data):
+            out.append(name.encode() + b"\n" + struct.pack("<Q", len(data)) + data + b"\n")
+        else:
+            out.append(name.encode() + b"=" + data + b"\n")
+    return b"".join(out) + b"\n"
