@@ -1,0 +1,297 @@
+"""One grammar: the kinds of line it knows, their columns, and the constants that find them.
+
+Everything is read out of `grammars/NAME.lark`; the conventions are in docs/architecture.md. Nothing
+about the shape of a line is written down in Python.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache, cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lark import Lark, Token, Tree, UnexpectedInput
+from lark.grammar import NonTerminal, Terminal
+from lark.lexer import PatternStr
+from lark.load_grammar import Grammar as LarkGrammar
+from lark.load_grammar import load_grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from lark.grammar import Rule, Symbol
+    from lark.lexer import TerminalDef
+
+INTEGERS = frozenset({"INT", "SINT"})
+FLOATS = frozenset({"FLOAT", "NUM"})
+BOOLEANS = frozenset({"BOOL"})
+_INT64 = 2**63
+
+
+class Parsed(NamedTuple):
+    """What a grammar says of one line."""
+
+    kind: str
+    fields: dict[str, Any]
+
+
+def folder() -> Path:
+    """Return the folder of the grammars: in the wheel beside this package, else the checkout's."""
+    packaged = Path(__file__).parents[1] / "_grammars"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "grammars"
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the grammars that know kinds of line, in alphabetical order."""
+    found = (path for path in folder().glob("*.lark") if re.search(r"(?m)^kind\s*:", path.read_text("utf-8")))
+    return tuple(sorted(path.stem for path in found))
+
+
+@cache
+def load(name: str) -> Grammar:
+    """Return the grammar of this name, loaded once a process."""
+    return Grammar(name, (folder() / f"{name}.lark").read_text("utf-8"))
+
+
+def typed(terminal: str, text: str) -> Any:
+    """Return the value that a column's text has by its terminal; None for a number that does not fit."""
+    if terminal in INTEGERS:
+        # Python refuses to convert very long digit strings, so the length is looked at first.
+        value = int(text) if len(text) <= 20 else _INT64  # noqa: PLR2004
+        return value if -_INT64 <= value < _INT64 else None
+    if terminal in FLOATS:
+        number = float(text)
+        return number if math.isfinite(number) else None
+    if terminal in BOOLEANS:
+        return text == "True"
+    return text
+
+
+class Grammar:
+    """The kinds of one grammar file.
+
+    `kinds` stand in the order of the file's `kind` rule: where two kinds could read a line, the first
+    that does wins. `columns[kind][column]` is the name of the column's terminal, or "" for a tag.
+    """
+
+    def __init__(self, name: str, source: str) -> None:
+        self.name = name
+        self._grammar = load_grammar(source, f"{name}.lark", [str(folder())], True)[0]  # type: ignore[no-untyped-call]
+        self.kinds = _kinds(self._grammar, name)
+        self._terminals, rules, _ = self._grammar.compile(list(self.kinds), set())
+        self._rules = _by_origin(rules)
+        self._patterns: dict[str, TerminalDef] = {terminal.name: terminal for terminal in self._terminals}
+        self._columns = _columns(rules, self._patterns, self.kinds)
+        self._parsers: dict[str, Lark] = {}
+
+    @cached_property
+    def columns(self) -> Mapping[str, Mapping[str, str]]:
+        """The columns of each kind, in the order in which its rules name them."""
+        found = {}
+        for kind in self.kinds:
+            reachable = self._reachable(kind)
+            found[kind] = MappingProxyType({n: self._columns[n] for n in reachable if n in self._columns})
+        return MappingProxyType(found)
+
+    @cached_property
+    def needles(self) -> Mapping[str, tuple[str, ...]]:
+        """Of each kind, constants one of which stands in every line of that kind."""
+        found = {}
+        for kind in self.kinds:
+            needles = self._needles(kind, ())
+            if needles is None:
+                raise ValueError(f"{self.name}.lark: an alternative of {kind} has no constant text")
+            found[kind] = tuple(sorted(needles))
+        return MappingProxyType(found)
+
+    @cached_property
+    def multiline(self) -> frozenset[str]:
+        """The kinds that take the lines after their first one (a terminal of theirs matches a newline)."""
+
+        def spans(kind: str) -> bool:
+            symbols = (s for n in self._reachable(kind) for r in self._rules.get(n, ()) for s in r.expansion)
+            return any(s.is_term and _takes_newline(self._patterns[s.name]) for s in symbols)
+
+        return frozenset(filter(spans, self.kinds))
+
+    def candidates(self, text: str) -> list[str]:
+        """Return the kinds whose constants stand in the text, in the grammar's order."""
+        return [kind for kind, needles in self.needles.items() if any(needle in text for needle in needles)]
+
+    def parser(self, kind: str) -> Lark:
+        """Return the LALR parser of one kind. Its trees keep every token, with its position."""
+        known = self._parsers.get(kind)
+        if known is None:
+            part = _part(self._grammar, kind)
+            known = self._parsers[kind] = Lark(
+                part,
+                start=kind,
+                parser="lalr",
+                keep_all_tokens=True,
+                maybe_placeholders=False,
+                edit_terminals=_constants_first,
+            )
+        return known
+
+    def tree(self, kind: str, text: str) -> Tree[Token] | None:
+        """Return the parse tree of a whole text as this kind, or None when it is none."""
+        try:
+            return self.parser(kind).parse(text)
+        except UnexpectedInput:
+            return None
+
+    def parse(self, text: str) -> Parsed | None:
+        """Return the kind and fields of a whole text without its prefix, or None when nothing fits."""
+        for kind in self.candidates(text):
+            tree = self.tree(kind, text)
+            if tree is not None:
+                return Parsed(kind, self.fields(tree))
+        return None
+
+    def fields(self, tree: Tree[Token]) -> dict[str, Any]:
+        """Return the typed columns of a tree; a column that is named twice keeps its first value."""
+        found: dict[str, Any] = {}
+        for column, token in self.slots(tree):
+            if column not in found:
+                found[column] = typed(self._columns[column], str(token))
+        return found
+
+    def slots(self, tree: Tree[Token]) -> list[tuple[str, Token]]:
+        """Return the columns of a tree with their tokens, in the order of the text."""
+        found: list[tuple[str, Token]] = []
+        stack: list[Tree[Token] | Token] = [tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Token):
+                continue
+            if node.data in self._columns:
+                token = node.children[0]
+                assert isinstance(token, Token)
+                found.append((str(node.data), token))
+            else:
+                stack.extend(reversed(node.children))
+        return found
+
+    def pattern(self, terminal: str) -> TerminalDef:
+        """Return the definition of a terminal."""
+        return self._patterns[terminal]
+
+    def _reachable(self, start: str) -> list[str]:
+        """Return the rules and aliases under a rule, depth first in the order of the text."""
+        found: dict[str, None] = {}
+        stack = [start]
+        while stack:
+            name = stack.pop()
+            if name in found:
+                continue
+            found[name] = None
+            for rule in self._rules.get(name, ()):
+                if rule.alias:
+                    found[rule.alias] = None
+            below = [s.name for rule in self._rules.get(name, ()) for s in rule.expansion if not s.is_term]
+            stack.extend(reversed(below))
+        return list(found)
+
+    def _needles(self, name: str, above: tuple[str, ...]) -> frozenset[str] | None:
+        """Return constants one of which every derivation of a rule holds, or None where one may hold none."""
+        if name in above:
+            return None
+        found: set[str] = set()
+        for rule in self._rules[name]:
+            choices = [self._constant(symbol, (*above, name)) for symbol in rule.expansion]
+            known = [choice for choice in choices if choice]
+            if not known:
+                return None
+            found |= max(known, key=_selectivity)
+        return frozenset(found)
+
+    def _constant(self, symbol: Symbol, above: tuple[str, ...]) -> frozenset[str] | None:
+        if isinstance(symbol, NonTerminal):
+            return self._needles(symbol.name, above)
+        pattern = self._patterns[symbol.name].pattern
+        return frozenset({pattern.value}) if isinstance(pattern, PatternStr) and not pattern.flags else None
+
+
+def _selectivity(needles: AbstractSet[str]) -> tuple[int, int]:
+    """Order sets of constants: the longer its shortest one, the fewer lines pass in vain."""
+    return min(map(len, needles)), -len(needles)
+
+
+def _takes_newline(terminal: TerminalDef) -> bool:
+    """Return whether a terminal's pattern names a newline outside its negated classes."""
+    pattern = str(terminal.pattern.value)
+    if not isinstance(terminal.pattern, PatternStr):
+        pattern = re.sub(r"\[\^(\\.|[^\]\\])*\]", "", pattern)
+    return "\n" in pattern or r"\n" in pattern
+
+
+def _constants_first(terminal: TerminalDef) -> None:
+    """Let a constant win over a slot that could stand at the same place."""
+    if isinstance(terminal.pattern, PatternStr):
+        terminal.priority += 1
+
+
+def _kinds(grammar: LarkGrammar, name: str) -> tuple[str, ...]:
+    """Return the alternatives of the rule `kind`, in their order."""
+    for rule, _, tree, _ in grammar.rule_defs:
+        if rule == "kind":
+            symbols = [
+                str(getattr(s, "name", s)) for s in tree.scan_values(lambda v: isinstance(v, NonTerminal))
+            ]
+            return tuple(dict.fromkeys(symbols))
+    raise ValueError(f"{name}.lark has no rule `kind`")
+
+
+def _by_origin(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
+    found: dict[str, list[Rule]] = {}
+    for rule in rules:
+        found.setdefault(rule.origin.name, []).append(rule)
+    return found
+
+
+def _columns(
+    rules: Iterable[Rule], patterns: Mapping[str, TerminalDef], kinds: tuple[str, ...]
+) -> dict[str, str]:
+    """Return the rules that have exactly one terminal as only child, with that terminal's name.
+
+    A rule whose alternatives are constants is a tag and has "" for its terminal.
+    """
+    expansions: dict[str, list[list[Symbol]]] = {}
+    for rule in rules:
+        expansions.setdefault(rule.alias or rule.origin.name, []).append(list(rule.expansion))
+    found: dict[str, str] = {}
+    for name, bodies in expansions.items():
+        if name in kinds or name.startswith("_") or any(len(b) != 1 or not b[0].is_term for b in bodies):
+            continue
+        terminals = {body[0].name for body in bodies}
+        constant = all(isinstance(patterns[t].pattern, PatternStr) for t in terminals)
+        if not constant and len(terminals) > 1:
+            raise ValueError(f"column {name} has more than one terminal: {sorted(terminals)}")
+        found[name] = "" if constant else terminals.pop()
+    return found
+
+
+def _part(grammar: LarkGrammar, kind: str) -> LarkGrammar:
+    """Return what one kind needs of a grammar: parsers of single kinds build fast and never conflict."""
+    rules = {definition[0]: definition for definition in grammar.rule_defs}
+    terminals = dict(grammar.term_defs)
+    wanted, stack = {kind}, [rules[kind][2]]
+    while stack:
+        tree = stack.pop()
+        for symbol in tree.scan_values(lambda value: isinstance(value, (NonTerminal, Terminal))):
+            if symbol.name in wanted:
+                continue
+            wanted.add(symbol.name)
+            if symbol.name in rules:
+                stack.append(rules[symbol.name][2])
+            elif symbol.name in terminals:
+                stack.append(terminals[symbol.name][0])
+    return LarkGrammar(
+        [definition for name, definition in rules.items() if name in wanted],
+        [(name, definition) for name, definition in terminals.items() if name in wanted],
+        grammar.ignore,
+    )
