@@ -28,6 +28,26 @@ BASE_SCHEMA = pl.Schema(
     }
 )
 
+SEEN_SCHEMA = pl.Schema(
+    {
+        "source": pl.UInt32(),
+        "line": pl.Int64(),
+        "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
+        "origin": pl.UInt32(),
+        "ours": pl.Boolean(),  # SGLang wrote it: its prefix, or a line (known_ kinds too) of its grammars
+    }
+)
+
+SEEN_SCHEMA = pl.Schema(
+    {
+        "source": pl.UInt32(),
+        "line": pl.Int64(),
+        "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
+        "origin": pl.UInt32(),
+        "ours": pl.Boolean(),  # SGLang wrote it: its prefix, or a line (known_ kinds too) of its grammars
+    }
+)
+
 
 class Ranks(NamedTuple):
     """The rank tags of a prefix; None where the tag is not printed."""
@@ -38,6 +58,9 @@ class Ranks(NamedTuple):
     moe_dp: int | None = None
     tp: int | None = None
     ep: int | None = None
+
+
+NO_RANKS = Ranks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +76,7 @@ class Event:
     inner_at: datetime | None = None  # the time SGLang printed, zone unknown
     mono: int | None = None
     cursor: str | None = None
-    ranks: Ranks = Ranks()
+    ranks: Ranks = NO_RANKS
     text: str | None = None  # the line itself (redacted, at most 4,096 characters), for evidence
 
 
@@ -77,3 +100,6 @@ class EventBlock:
     understood: int = 0
     unknown: int = 0
     shapes: dict[str, ShapeCount] = field(default_factory=dict)
+    # One row for every record of the block (SEEN_SCHEMA), so that launches know their first and last
+    # record and a server that logs nothing else is not overlooked. None: the driver makes do without.
+    seen: pl.DataFrame | None = None
