@@ -1,0 +1,180 @@
+"""Decompressed bytes cut into blocks of whole lines, in bounded memory whatever the input is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kvforensics.records import Source
+
+BLOCK_BYTES = 8 << 20
+LINE_BYTES = 1 << 20  # of a longer line only this much is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    r"""Whole lines: `data` ends with a line end, but for the last block of a source without one.
+
+    Lines end at ``\n`` and nowhere else. `long` are the indices in this block of lines that were cut.
+    """
+
+    data: bytes
+    line: int  # 1-based number of the first line
+    long: tuple[int, ...] = ()
+
+    def text(self) -> pl.Series:
+        r"""Return the lines as text without their line ends (``\n`` or ``\r\n``); bad bytes become U+FFFD."""
+        return read_lines(self.data)
+
+    def numbers(self) -> pl.Series:
+        """Return the line numbers of the lines."""
+        height = count_lines(self.data)
+        return pl.int_range(self.line, self.line + height, dtype=pl.Int64, eager=True).alias("line")
+
+    def invalid(self) -> list[int]:
+        """Return the indices of the lines that are not valid UTF-8."""
+        if is_utf8(self.data):
+            return []
+        return [number for number, line in enumerate(self.data.split(b"\n")) if not is_utf8(line)]
+
+    def damage(self) -> pl.Series | None:
+        """Return the damage of each line (`invalid_utf8`, `too_long_line` or null), None when there is none."""
+        bad = dict.fromkeys(self.invalid(), "invalid_utf8") | dict.fromkeys(self.long, "too_long_line")
+        if not bad:
+            return None
+        kinds: list[str | None] = [None] * count_lines(self.data)
+        for number, kind in bad.items():
+            kinds[number] = kind
+        return pl.Series("damage", kinds, dtype=pl.String)
+
+
+def read_lines(data: bytes) -> pl.Series:
+    r"""Split at ``\n`` only, drop one ``\r`` before it, replace what is not UTF-8."""
+    if not data:
+        return pl.Series("line", [], dtype=pl.String)
+    try:
+        return pl.read_lines(data)["line"]
+    except pl.exceptions.ComputeError:
+        return pl.read_lines(data.decode(errors="replace").encode())["line"]
+
+
+def count_lines(data: bytes) -> int:
+    """Return the number of lines, one without a line end at the end included."""
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+
+
+def is_utf8(data: bytes) -> bool:
+    """Tell whether bytes are valid UTF-8."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The blocks of one source, to be iterated once.
+
+    Iterate for `Block`s; a carrier whose records are not lines takes `chunks()` instead. Either way the
+    source's lines are counted.
+    """
+
+    stream: Iterable[bytes]  # decompressed bytes in pieces of any size, from the beginning
+    source: Source
+    block_bytes: int = BLOCK_BYTES
+    line_bytes: int = LINE_BYTES
+    _line: int = field(default=1, init=False)
+    _cut_first: bool = field(default=False, init=False)  # the first line of the next block was cut
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the decompressed bytes as they come, cut anywhere."""
+        last = b"\n"
+        for chunk in self.stream:
+            if chunk:
+                self.source.lines += chunk.count(b"\n")
+                last = chunk[-1:]
+                yield chunk
+        self.source.lines += last != b"\n"
+
+    def __iter__(self) -> Iterator[Block]:
+        held: list[bytes] = []
+        size = 0
+        skipping = False
+        for piece in self.stream:
+            chunk = piece
+            if skipping:
+                end = chunk.find(b"\n")
+                if end < 0:
+                    continue
+                chunk = chunk[end:]
+                skipping = False
+            held.append(chunk)
+            size += len(chunk)
+            if size < self.block_bytes:
+                continue
+            data = b"".join(held)
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield self._block(data[:cut])
+            rest = data[cut:]
+            if len(rest) > self.line_bytes:
+                rest = cut_text(rest, self.line_bytes)
+                skipping = self._cut_first = True
+            held, size = [rest], len(rest)
+        rest = b"".join(held)
+        if rest:
+            yield self._block(rest)
+
+    def _block(self, data: bytes) -> Block:
+        data, long = _cut_long_lines(data, self.line_bytes)
+        if self._cut_first and 0 not in long:
+            long = (0, *long)
+        self._cut_first = False
+        block = Block(data, self._line, long)
+        lines = count_lines(data)
+        self._line += lines
+        self.source.lines += lines
+        return block
+
+
+def cut_text(data: bytes, length: int) -> bytes:
+    """Return the first bytes, at most `length`, not ending inside a UTF-8 character."""
+    if len(data) <= length:
+        return data
+    end = length
+    while end > length - 4 and end > 0 and data[end] & 0xC0 == 0x80:  # noqa: PLR2004 - 10xxxxxx goes on
+        end -= 1
+    return data[:end]
+
+
+def _cut_long_lines(data: bytes, length: int) -> tuple[bytes, tuple[int, ...]]:
+    """Cut the lines that are longer than `length`; such a line covers a multiple of `length`, so few are looked at."""
+    spans: list[tuple[int, int]] = []
+    for position in range(0, len(data), length):
+        if spans and position < spans[-1][1]:
+            continue
+        start = data.rfind(b"\n", 0, position) + 1
+        end = data.find(b"\n", position)
+        end = len(data) if end < 0 else end
+        if end - start > length:
+            spans.append((start, end))
+    if not spans:
+        return data, ()
+    pieces: list[bytes] = []
+    long: list[int] = []
+    done = lines = 0
+    for start, end in spans:
+        between = data[done:start]
+        lines += between.count(b"\n")
+        long.append(lines)
+        pieces += [between, cut_text(data[start:end], length)]
+        done = end
+    return b"".join([*pieces, data[done:]]), tuple(long)

@@ -1,0 +1,87 @@
+"""The raw bytes of an input: a file, standard input, a FIFO. Text in UTF-16 becomes UTF-8, a BOM goes."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+from kvforensics.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+CHUNK_BYTES = 1 << 20
+_BOMS = (
+    (codecs.BOM_UTF8, None),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
+    """Open an input and return its bytes in pieces, and its size where it has one.
+
+    `-` is standard input. Raises InputError when it cannot be opened or is no file.
+    """
+    if path == "-":
+        read: Callable[[int], bytes] = getattr(sys.stdin.buffer, "read1", sys.stdin.buffer.read)
+        return _pieces(read), None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:
+        raise InputError(_reason(error), where=path) from error
+    status = os.fstat(descriptor)
+    if stat.S_ISDIR(status.st_mode):
+        os.close(descriptor)
+        raise InputError("is a directory", where=path)
+    size = status.st_size if stat.S_ISREG(status.st_mode) else None
+    return _descriptor_pieces(descriptor), size
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _descriptor_pieces(descriptor: int) -> Iterator[bytes]:
+    try:
+        yield from _pieces(lambda size: os.read(descriptor, size))
+    finally:
+        os.close(descriptor)
+
+
+def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    while chunk := read(CHUNK_BYTES):
+        yield chunk
+
+
+def utf8(stream: Iterable[bytes]) -> Iterator[bytes]:
+    """Pass bytes through as UTF-8: a byte order mark is dropped, UTF-16 and UTF-32 with one are recoded."""
+    source = iter(stream)
+    head = b""
+    for chunk in source:
+        head += chunk
+        if len(head) >= 4:  # noqa: PLR2004 - the longest byte order mark
+            break
+    for bom, encoding in _BOMS:
+        if head.startswith(bom):
+            head = head[len(bom) :]
+            if encoding is not None:
+                yield from _recoded(head, source, encoding)
+                return
+            break
+    if head:
+        yield head
+    yield from source
+
+
+def _recoded(head: bytes, rest: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    yield decoder.decode(head).encode(errors="replace")
+    for chunk in rest:
+        yield decoder.decode(chunk).encode(errors="replace")
+    yield decoder.decode(b"", final=True).encode(errors="replace")

@@ -1,0 +1,100 @@
+"""Open one input and read it, whatever it is, into record frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvforensics.carriers import registry
+from kvforensics.carriers.accounting import accounted
+from kvforensics.carriers.blocks import Blocks
+from kvforensics.carriers.bytestream import raw_chunks, utf8
+from kvforensics.carriers.carrier import Carrier, Context, Head
+from kvforensics.carriers.decompress import Loss, decompressed
+from kvforensics.errors import InputError
+from kvforensics.records import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import polars as pl
+
+    from kvforensics.options import Options
+    from kvforensics.records import Origins
+
+HEAD_BYTES = 256 << 10
+
+
+@dataclass(slots=True)
+class OpenSource:
+    """An input whose carrier is known. Iterate once for its record frames; `source` counts while you do."""
+
+    source: Source
+    carrier: Carrier
+    context: Context
+    blocks: Blocks
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        frames: Iterator[pl.DataFrame] = self.carrier.read(self.blocks, self.context)
+        return accounted(frames, self.context)
+
+
+def open_source(path: str, options: Options, origins: Origins, index: int) -> OpenSource:
+    """Open a file, `-` for standard input, or a member of an archive, and detect its carrier by content.
+
+    Raises InputError when nothing of it can be read, UsageError for an unknown `options.carrier`.
+    What goes wrong later (the file is cut off or a disk fails) is damage of the source, no exception.
+    """
+    forced = registry.by_name(options.carrier) if options.carrier else None
+    raw, size = raw_chunks(path)
+    source = Source(path)
+    context = Context(index, source, options, origins)
+    stream = _plain_bytes(raw, size, context)
+    try:
+        head, stream = _take_head(stream)
+    except OSError as error:
+        raise InputError(error.strerror or str(error), where=path) from error
+    carrier = forced or registry.detect(Head.of(head))
+    source.carrier = carrier.name
+    return OpenSource(source, carrier, context, Blocks(stream, source))
+
+
+def _plain_bytes(raw: Iterable[bytes], size: int | None, context: Context) -> Iterator[bytes]:
+    source = context.source
+    loss = Loss()
+    begun = False
+    try:
+        for chunk in utf8(decompressed(_counted(raw, size, context), loss)):
+            begun = True
+            yield chunk
+    except OSError:
+        if not begun:
+            raise
+        source.add_damage("unreadable", source.lines + 1)
+    if loss.reason is not None:
+        source.add_damage("truncated_file", max(source.lines, 1))
+
+
+def _counted(raw: Iterable[bytes], size: int | None, context: Context) -> Iterator[bytes]:
+    source, progress = context.source, context.options.progress
+    for chunk in raw:
+        source.bytes += len(chunk)
+        if progress is not None:
+            progress(source.path, source.bytes, size)
+        yield chunk
+
+
+def _take_head(stream: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    held: list[bytes] = []
+    size = 0
+    for chunk in stream:
+        held.append(chunk)
+        size += len(chunk)
+        if size >= HEAD_BYTES:
+            break
+    return b"".join(held)[:HEAD_BYTES], _again(held, stream)
+
+
+def _again(held: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield from held
+    yield from rest
