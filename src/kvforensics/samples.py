@@ -1,0 +1,370 @@
+"""Scheduler lines summed up in time buckets, so that years of them fit into memory.
+
+A bucket never spans a rare event's line of its source: `after_line` names the last one before it. So a
+bucket belongs to one launch whatever launches turn out to be. The width of the buckets is one second at
+first and doubles whenever there are more than `max_rows`; where blocks were cut does not show in the result.
+
+Columns of a bucket (`frame()`): `source`, `origin`, the rank tags, `after_line`, `slot_at` (start of the
+bucket, UTC), `first_line`, `last_line`, `first_at`, `last_at`, `prefills`, `decodes` (lines),
+`tokens_last`, `usage_max`, `usage_last`, `running_max`, `running_last`, `queue_max`, `queue_last`,
+`new_tokens`, `cached_tokens` (sums over prefills), `gen_tps` (mean, tokens a second), `retractions`
+(lines), `retracted` (requests), `refused_pool`, `refused_context` (lines by the engine),
+`refused_pool_front`, `refused_context_front` (lines by the HTTP front), `access_ok`,
+`access_client_error`, `access_server_error` (HTTP requests by status). `usage_*` of a hybrid is the
+largest over its pools.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from kvforensics.events import BASE_SCHEMA, RANK_TAGS, SEEN_SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kvforensics.events import EventBlock
+
+MAX_ROWS = 200_000
+BURST_GAP_US = 30_000_000  # records further apart than this are not one burst
+LOOSE_ROWS = 50_000  # unmerged rows that may pile up
+CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
+
+_STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
+_USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
+_SUMS = (
+    "prefills",
+    "decodes",
+    "new_tokens",
+    "cached_tokens",
+    "gen_tps_sum",
+    "gen_tps_lines",
+    "retractions",
+    "retracted",
+    "refused_pool",
+    "refused_context",
+    "refused_pool_front",
+    "refused_context_front",
+    "access_ok",
+    "access_client_error",
+    "access_server_error",
+)
+_MAXIMA = ("usage_max", "running_max", "queue_max")
+_LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
+_SEEN_KEY = ["source", "after_line", "origin"]
+
+
+class Samples:
+    """Takes event blocks in the order of their sources' lines and keeps buckets of their hot frames."""
+
+    def __init__(self, max_rows: int = MAX_ROWS) -> None:
+        self._max_rows = max_rows
+        self._width_us = 1_000_000
+        self._buckets = _Pile(pl.DataFrame(schema=_bucket_schema()), _merge_slots)
+        self._records = _Pile(pl.DataFrame(schema=_records_schema()), _merge_records)
+        self._source: int | None = None
+        self._after = 0  # last boundary already passed in this source
+        self._held: tuple[list[int], list[pl.DataFrame], pl.DataFrame | None] | None = None
+
+    def add(self, block: EventBlock, boundaries: Iterable[int] | None = None) -> None:
+        """Take one block. `boundaries` are the lines that no bucket may span; by default every rare event's.
+
+        A block is held back until the next one of its source, because an event of several lines may be
+        known only when the block after its first line has been read.
+        """
+        frames = [_unify(kind, frame) for kind, frame in block.hot.items() if len(frame)]
+        seen = block.seen if block.seen is not None and len(block.seen) else None
+        lines = sorted({event.line for event in block.rare} if boundaries is None else set(boundaries))
+        source = _source_of(block, frames, seen)
+        if source is None:
+            return
+        if source != self._source:
+            self._flush([])
+            self._source, self._after = source, 0
+        else:
+            self._flush(lines)
+        self._held = (lines, frames, seen)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the buckets, in the order of sources and lines."""
+        self._flush([])
+        self._settle()
+        tail = pl.col("gen_tps_sum") / pl.col("gen_tps_lines")
+        return (
+            self._buckets.merged.with_columns(
+                slot_at=(pl.col("slot") * self._width_us).cast(pl.Datetime("us")),
+                gen_tps=pl.when(pl.col("gen_tps_lines") > 0).then(tail.round(3)),
+            )
+            .drop("slot", "gen_tps_sum", "gen_tps_lines")
+            .sort("source", "first_line", "origin", *RANK_TAGS, "slot_at", nulls_last=False)
+        )
+
+    def stretches(self) -> pl.DataFrame:
+        """Return the buckets added up over time: one row a source, boundary, origin and rank."""
+        self._flush([])
+        self._settle()
+        return _merge(self._buckets.merged, _STRETCH).sort("source", "first_line", "origin", *RANK_TAGS)
+
+    def records(self) -> pl.DataFrame:
+        """Return where records stood: one row a source, boundary and origin.
+
+        Columns: `first_line`, `last_line`, `first_at`, `last_at`, `burst_at` and `burst_line` (start of the
+        last run of records without a gap of half a minute), `records`, `ours` (written by SGLang).
+        """
+        self._flush([])
+        self._settle()
+        return self._records.merged.sort("source", "first_line", "origin")
+
+    @property
+    def width_s(self) -> float:
+        """Width of a bucket in seconds."""
+        return self._width_us / 1e6
+
+    def _flush(self, later: list[int]) -> None:
+        if self._held is None:
+            return
+        lines, frames, seen = self._held
+        self._held = None
+        cuts = pl.Series("cuts", sorted({self._after, *lines, *later}), dtype=pl.Int64)
+        if frames:
+            self._take(_placed(pl.concat(frames), cuts))
+        if seen is not None:
+            self._note(_placed(seen, cuts))
+        if lines:
+            self._after = max(self._after, lines[-1])
+
+    def _take(self, rows: pl.DataFrame) -> None:
+        fresh = rows.with_columns(slot=pl.col("at").dt.epoch("us") // self._width_us).sort("line")
+        if self._buckets.add(_merge_slots(_as_buckets(fresh))):
+            self._settle()
+
+    def _note(self, rows: pl.DataFrame) -> None:
+        if self._records.add(_as_records(rows)):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Merge what was piled up, and make it smaller where it is too large."""
+        buckets, records = self._buckets, self._records
+        buckets.merge()
+        while len(buckets.merged) > self._max_rows and self._width_us < 1 << 50:
+            self._width_us *= 2
+            buckets.merged = _merge_slots(buckets.merged.with_columns(pl.col("slot") // 2))
+        records.merge()
+        if len(records.merged) > self._max_rows:
+            known = records.merged.filter(pl.col("ours") > 0)["origin"].unique()
+            records.merged = records.merged.filter(pl.col("origin").is_in(known.implode()))
+
+
+class _Pile:
+    """Frames that are merged only when they have grown well beyond what was merged already."""
+
+    def __init__(self, merged: pl.DataFrame, merger: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        self.merged = merged
+        self._merger = merger
+        self._loose: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def add(self, frame: pl.DataFrame) -> bool:
+        """Take a frame; true when it is time to merge."""
+        self._loose.append(frame)
+        self._rows += len(frame)
+        return self._rows > LOOSE_ROWS + len(self.merged)
+
+    def merge(self) -> None:
+        """Merge all frames into `merged`."""
+        if self._loose:
+            self.merged = self._merger(pl.concat([self.merged, *self._loose]))
+            self._loose, self._rows = [], 0
+
+
+def _source_of(block: EventBlock, frames: list[pl.DataFrame], seen: pl.DataFrame | None) -> int | None:
+    if frames:
+        return int(frames[0]["source"][0])
+    if seen is not None:
+        return int(seen["source"][0])
+    return block.rare[0].source if block.rare else None
+
+
+def _placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
+    index = cuts.search_sorted(rows["line"], side="right")
+    at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
+    return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))
+
+
+def _unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Bring a hot frame of any kind to the columns that are summed up; what a kind lacks is null."""
+
+    def has(*names: str) -> list[pl.Expr]:
+        return [pl.col(n).cast(pl.Float64) for n in names if n in frame.columns]
+
+    def whole(name: str, when: str) -> pl.Expr:
+        here = kind == when and name in frame.columns
+        return pl.col(name).cast(pl.Int64) if here else pl.lit(None, dtype=pl.Int64)
+
+    def any_of(names: list[pl.Expr], dtype: type[pl.DataType]) -> pl.Expr:
+        return pl.max_horizontal(names).cast(dtype) if names else pl.lit(None, dtype=dtype)
+
+    load = kind in ("prefill", "decode")
+    status = pl.col("status").cast(pl.Int64) if "status" in frame.columns else pl.lit(None, dtype=pl.Int64)
+    tps = any_of(has("gen_tps") if kind == "decode" else [], pl.Float64)
+    return frame.select(
+        *(pl.col(name).cast(dtype) for name, dtype in BASE_SCHEMA.items()),
+        prefills=pl.lit(int(kind == "prefill"), dtype=pl.Int64),
+        decodes=pl.lit(int(kind == "decode"), dtype=pl.Int64),
+        tokens=whole("tokens", "decode"),
+        usage=any_of(has(*_USAGES) if load else [], pl.Float64),
+        running=any_of(has("running") if load else [], pl.Int64),
+        queue=any_of(has("queue") if load else [], pl.Int64),
+        new_tokens=whole("new_tokens", "prefill").fill_null(0),
+        cached_tokens=whole("cached_tokens", "prefill").fill_null(0),
+        gen_tps_sum=tps.fill_null(0.0),
+        gen_tps_lines=tps.is_not_null().cast(pl.Int64),
+        retractions=pl.lit(int(kind == "retraction"), dtype=pl.Int64),
+        retracted=whole("retracted", "retraction").fill_null(0),
+        **_refusals(kind, frame),
+        access_ok=_count(kind == "access", status < CLIENT_ERROR),
+        access_client_error=_count(
+            kind == "access", status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left")
+        ),
+        access_server_error=_count(kind == "access", status >= SERVER_ERROR),
+    )
+
+
+def _count(applies: bool, test: pl.Expr) -> pl.Expr:
+    return test.fill_null(value=False).cast(pl.Int64) if applies else pl.lit(0, dtype=pl.Int64)
+
+
+def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Count refusals by gate and layer: the engine prints one a rank, the HTTP front one a request."""
+    if kind != "too_long":
+        return {
+            name: pl.lit(0, dtype=pl.Int64)
+            for name in ("refused_pool", "refused_context", "refused_pool_front", "refused_context_front")
+        }
+    front = pl.col("layer").is_not_null() if "layer" in frame.columns else pl.lit(value=False)
+    pool = (pl.col("gate") == "pool").fill_null(value=True) if "gate" in frame.columns else pl.lit(value=True)
+    return {
+        "refused_pool": (pool & ~front).cast(pl.Int64),
+        "refused_context": (~pool & ~front).cast(pl.Int64),
+        "refused_pool_front": (pool & front).cast(pl.Int64),
+        "refused_context_front": (~pool & front).cast(pl.Int64),
+    }
+
+
+def _as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.select(
+        *_STRETCH,
+        "slot",
+        first_line="line",
+        last_line="line",
+        first_at="at",
+        last_at="at",
+        usage_max="usage",
+        running_max="running",
+        queue_max="queue",
+        tokens_last="tokens",
+        usage_last="usage",
+        running_last="running",
+        queue_last="queue",
+        **{name: pl.col(name) for name in _SUMS},
+    ).select(list(_bucket_schema()))
+
+
+def _merge_slots(buckets: pl.DataFrame) -> pl.DataFrame:
+    return _merge(buckets, [*_STRETCH, "slot"])
+
+
+def _merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    merged = (
+        buckets.sort("last_line", maintain_order=True)
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.col("first_line").min(),
+            pl.col("last_line").max(),
+            pl.col("first_at").min(),
+            pl.col("last_at").max(),
+            *(pl.col(name).max() for name in _MAXIMA),
+            *(pl.col(name).drop_nulls().last() for name in _LASTS),
+            *(pl.col(name).sum() for name in _SUMS),
+        )
+    )
+    return merged.select([name for name in _bucket_schema() if name in merged.columns])
+
+
+def _bucket_schema() -> dict[str, pl.DataType]:
+    return {
+        "source": pl.UInt32(),
+        "after_line": pl.Int64(),
+        "origin": pl.UInt32(),
+        **dict.fromkeys(RANK_TAGS, pl.Int32()),
+        "slot": pl.Int64(),
+        "first_line": pl.Int64(),
+        "last_line": pl.Int64(),
+        "first_at": pl.Datetime("us"),
+        "last_at": pl.Datetime("us"),
+        "usage_max": pl.Float64(),
+        "running_max": pl.Int64(),
+        "queue_max": pl.Int64(),
+        "tokens_last": pl.Int64(),
+        "usage_last": pl.Float64(),
+        "running_last": pl.Int64(),
+        "queue_last": pl.Int64(),
+        **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in _SUMS},
+    }
+
+
+def _records_schema() -> dict[str, pl.DataType]:
+    return {
+        "source": pl.UInt32(),
+        "after_line": pl.Int64(),
+        "origin": pl.UInt32(),
+        "first_line": pl.Int64(),
+        "last_line": pl.Int64(),
+        "first_at": pl.Datetime("us"),
+        "last_at": pl.Datetime("us"),
+        "burst_at": pl.Datetime("us"),
+        "burst_line": pl.Int64(),
+        "records": pl.Int64(),
+        "ours": pl.Int64(),
+    }
+
+
+def _as_records(rows: pl.DataFrame) -> pl.DataFrame:
+    one = rows.select(*SEEN_SCHEMA, "after_line").select(
+        *_SEEN_KEY,
+        first_line="line",
+        last_line="line",
+        first_at="at",
+        last_at="at",
+        burst_at="at",
+        burst_line="line",
+        records=pl.lit(1, dtype=pl.Int64),
+        ours=pl.col("ours").fill_null(value=False).cast(pl.Int64),
+    )
+    return _merge_records(one)
+
+
+def _merge_records(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add up rows of one key; each row is a run of records whose last burst is known."""
+    ordered = rows.select(list(_records_schema())).sort("first_line", maintain_order=True)
+    before = pl.col("last_at").forward_fill().shift(1).over(_SEEN_KEY, order_by="first_line")
+    gap = (pl.col("first_at") - before).dt.total_microseconds().abs() > BURST_GAP_US
+    own = pl.col("burst_at") != pl.col("first_at")  # the run itself holds a gap
+    starts = (gap | own | before.is_null()) & pl.col("burst_at").is_not_null()
+    marked = ordered.with_columns(starts.fill_null(value=False).alias("_starts"))
+    return (
+        marked.group_by(_SEEN_KEY, maintain_order=True)
+        .agg(
+            pl.col("first_line").min(),
+            pl.col("last_line").max(),
+            pl.col("first_at").min(),
+            pl.col("last_at").max(),
+            pl.col("burst_at").filter(pl.col("_starts")).last(),
+            pl.col("burst_line").filter(pl.col("_starts")).last(),
+            pl.col("records").sum(),
+            pl.col("ours").sum(),
+        )
+        .select(list(_records_schema()))
+    )
