@@ -1,0 +1,138 @@
+"""Markdown: CommonMark with GitHub's tables and footnotes; log text is escaped, evidence is a footnote."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from kvforensics.impact import impact
+from kvforensics.report import story, timeline_json
+from kvforensics.report.inert import inert
+from kvforensics.report.span import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvforensics.analysis import Analysis
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])|^(\s*)([#+=-]|[0-9]+[.)](?=\s|$))")
+_LONGEST = 160
+
+
+def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
+    """Return the postmortem. `local` is the IANA zone of the second column of times."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only reports need it
+
+    document = timeline_json.timeline(analysis)
+    notes = _Footnotes()
+    environment = Environment(
+        loader=PackageLoader("kvforensics.report.markdown"),
+        autoescape=False,  # noqa: S701 - Markdown has its own escaping, the filter `md`
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(md=escape, cite=notes.cite)
+    environment.globals.update(
+        number=story.number, value=lambda v: escape(story.value(v)), duration=duration, zone=local
+    )
+    parts = [
+        {
+            "service": service,
+            "story": story.tell(service),
+            "idle": story.without_effect(service),
+            "impact": impact(drawn),
+            "rows": [
+                row | {"utc": _clock(row["at"], "UTC"), "local": _clock(row["at"], local)}
+                for row in sorted(_rows(service), key=lambda row: (row["at"] is None, row["at"]))
+            ],
+            "limits": _limits(service),
+        }
+        for service, drawn in zip(document["services"], analysis.services, strict=True)
+    ]
+    text = environment.get_template("postmortem.md.j2").render(doc=document, parts=parts, notes=notes)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def escape(text: Any, limit: int | None = None) -> str:
+    """Return log text that Markdown shows as it is: no markup, no line break, no HTML, no table edge."""
+    return _SPECIAL.sub(_protect, inert(str(text), limit))
+
+
+def _protect(match: re.Match[str]) -> str:
+    if match.group(1):
+        return "\\" + match.group(1)
+    mark: str = match.group(3)
+    return match.group(2) + (f"{mark[:-1]}\\{mark[-1]}" if mark[0].isdigit() else "\\" + mark)
+
+
+class _Footnotes:
+    """Places of the log, numbered in the order in which they are cited."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def cite(self, evidence: list[dict[str, Any]]) -> str:
+        """Return the marks of up to three places."""
+        marks = []
+        for place in evidence[:3]:
+            key = (place["path"], place["line"])
+            marks.append(f"[^{self._numbers.setdefault(key, len(self._numbers) + 1)}]")
+        return "".join(marks)
+
+    def __iter__(self) -> Iterator[str]:
+        for (path, line), number in self._numbers.items():
+            yield f"[^{number}]: {escape(path)}, line {line}"
+
+
+def _rows(service: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give what happened, one row a moment: `at`, `what` (Markdown) and `evidence`."""
+    starts = {launch["id"]: launch["started_at"] for launch in service["launches"]}
+    for launch in service["launches"]:
+        places = [place for place in (launch["evidence"].get("config"),) if place]
+        pool = [place for place in (launch["evidence"].get("pool_tokens"),) if place]
+        yield _row(launch["started_at"], f"{launch['id']} starts", places)
+        if launch["ready_at"]:
+            figures = (
+                f"pool {story.number(launch['pool_tokens'])}, context {story.number(launch['context_len'])}"
+            )
+            yield _row(launch["ready_at"], f"{launch['id']} is ready: {figures}", pool)
+        if launch["ended_at"]:
+            yield _row(launch["ended_at"], f"{launch['id']} ends: {launch['end'].replace('_', ' ')}", [])
+    for change in service["changes"]:
+        if change["reason_code"] == "not_a_memory_setting":
+            continue
+        before, after = escape(story.value(change["before"])), escape(story.value(change["after"]))
+        verdict = change["verdict"].replace("_", " ")
+        text = f"`{change['setting']}` {before} → {after}: **{verdict}**"
+        yield _row(starts.get(change["to"]), text, change["evidence"])
+    for finding in service["findings"]:
+        yield _row(
+            finding["at"] or starts.get(finding["launch"]), escape(finding["title"]), finding["evidence"]
+        )
+    for event in service["trail"]:
+        yield _row(event["at"], escape(event["text"] or event["kind"], _LONGEST), [event["evidence"]])
+
+
+def _row(at: str | None, what: str, evidence: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"at": at, "what": what, "evidence": evidence}
+
+
+def _clock(at: str | None, zone: str) -> str:
+    if at is None:
+        return "unknown"
+    return datetime.fromisoformat(at).astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _limits(service: dict[str, Any]) -> dict[str, Any] | None:
+    """Return pool and context of the launches that logged both, or None for fewer than two."""
+    rows = [each for each in service["launches"] if each["pool_tokens"] and each["context_len"]]
+    if len(rows) < 2:  # noqa: PLR2004 - one point is no line
+        return None
+    return {
+        "names": [each["id"] for each in rows],
+        "pools": [each["pool_tokens"] for each in rows],
+        "contexts": [each["context_len"] for each in rows],
+    }
