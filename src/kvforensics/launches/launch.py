@@ -5,21 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kvforensics.knowledge.releases import VersionRange as VersionRange  # noqa: PLC0414  exported from here too
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from kvforensics.events import Event
     from kvforensics.records import Place
-
-
-@dataclass(frozen=True, slots=True)
-class VersionRange:
-    """The SGLang releases that could have printed this launch, and what told."""
-
-    oldest: str | None = None
-    newest: str | None = None
-    basis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
