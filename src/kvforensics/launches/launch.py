@@ -48,6 +48,11 @@ class Requests:
     peak_token_usage: float | None = None
     peak_running: int | None = None
     peak_queue: int | None = None
+    refused_by_pool: int = 0  # of rejected_too_long, those that the pool refused
+    refused_by_context: int = 0  # and those that the context length refused
+    first_retraction: Place | None = None
+    first_refused_by_pool: Place | None = None
+    first_refused_by_context: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
