@@ -80,7 +80,7 @@ class Launch:
     last_at: datetime | None = None  # the last record that belongs to this launch
     end: str = "unknown"  # running|stopped|restarted|crashed|killed|oom|failed_start|unknown
     engine: str = "sglang"
-    version: VersionRange = VersionRange()
+    version: VersionRange = field(default_factory=VersionRange)
     device: str | None = None  # gpu | cpu, from the summary line
     pool_tokens: int | None = None
     context_len: int | None = None
