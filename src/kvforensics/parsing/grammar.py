@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 INTEGERS = frozenset({"INT", "SINT"})
 FLOATS = frozenset({"FLOAT", "NUM"})
 BOOLEANS = frozenset({"BOOL"})
+TIMES = frozenset({"STAMP"})
 _INT64 = 2**63
 
 
@@ -52,9 +54,9 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def load(name: str) -> Grammar:
-    """Return the grammar of this name, loaded once a process."""
-    return Grammar(name, (folder() / f"{name}.lark").read_text("utf-8"))
+def load(name: str, root: str = "kind") -> Grammar:
+    """Return the grammar of this name, loaded once a process; its kinds are the root rule's alternatives."""
+    return Grammar(name, (folder() / f"{name}.lark").read_text("utf-8"), root)
 
 
 def typed(terminal: str, text: str) -> Any:
@@ -68,20 +70,31 @@ def typed(terminal: str, text: str) -> Any:
         return number if math.isfinite(number) else None
     if terminal in BOOLEANS:
         return text == "True"
+    if terminal in TIMES:
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            return None
     return text
+
+
+def column_of(rule: str) -> str:
+    """Return the column that a rule fills: `gate__pool__input` fills `gate` (with `pool`)."""
+    return rule.partition("__")[0]
 
 
 class Grammar:
     """The kinds of one grammar file.
 
     `kinds` stand in the order of the file's `kind` rule: where two kinds could read a line, the first
-    that does wins. `columns[kind][column]` is the name of the column's terminal, or "" for a tag.
+    that does wins. `columns[kind][column]` is the name of the column's terminal, or "" for a tag: a column
+    that stands for constants, by their text or, where its rule is named `column__value`, by that value.
     """
 
-    def __init__(self, name: str, source: str) -> None:
+    def __init__(self, name: str, source: str, root: str = "kind") -> None:
         self.name = name
         self._grammar = load_grammar(source, f"{name}.lark", [str(folder())], True)[0]  # type: ignore[no-untyped-call]
-        self.kinds = _kinds(self._grammar, name)
+        self.kinds = _kinds(self._grammar, name, root)
         self._terminals, rules, _ = self._grammar.compile(list(self.kinds), set())
         self._rules = _by_origin(rules)
         self._patterns: dict[str, TerminalDef] = {terminal.name: terminal for terminal in self._terminals}
@@ -94,7 +107,9 @@ class Grammar:
         found = {}
         for kind in self.kinds:
             reachable = self._reachable(kind)
-            found[kind] = MappingProxyType({n: self._columns[n] for n in reachable if n in self._columns})
+            found[kind] = MappingProxyType(
+                {column_of(n): self._columns[n] for n in reachable if n in self._columns}
+            )
         return MappingProxyType(found)
 
     @cached_property
@@ -155,13 +170,19 @@ class Grammar:
     def fields(self, tree: Tree[Token]) -> dict[str, Any]:
         """Return the typed columns of a tree; a column that is named twice keeps its first value."""
         found: dict[str, Any] = {}
-        for column, token in self.slots(tree):
+        for rule, token in self.slots(tree):
+            column = column_of(rule)
             if column not in found:
-                found[column] = typed(self._columns[column], str(token))
+                found[column] = self.value(rule, str(token))
         return found
 
+    def value(self, rule: str, text: str) -> Any:
+        """Return the value of a column's rule whose token has this text."""
+        _, marked, value = rule.partition("__")
+        return value.partition("__")[0] if marked else typed(self._columns[rule], text)
+
     def slots(self, tree: Tree[Token]) -> list[tuple[str, Token]]:
-        """Return the columns of a tree with their tokens, in the order of the text."""
+        """Return the rules that are columns of a tree with their tokens, in the order of the text."""
         found: list[tuple[str, Token]] = []
         stack: list[Tree[Token] | Token] = [tree]
         while stack:
@@ -235,15 +256,15 @@ def _constants_first(terminal: TerminalDef) -> None:
         terminal.priority += 1
 
 
-def _kinds(grammar: LarkGrammar, name: str) -> tuple[str, ...]:
-    """Return the alternatives of the rule `kind`, in their order."""
+def _kinds(grammar: LarkGrammar, name: str, root: str) -> tuple[str, ...]:
+    """Return the alternatives of the root rule, in their order."""
     for rule, _, tree, _ in grammar.rule_defs:
-        if rule == "kind":
+        if rule == root:
             symbols = [
                 str(getattr(s, "name", s)) for s in tree.scan_values(lambda v: isinstance(v, NonTerminal))
             ]
             return tuple(dict.fromkeys(symbols))
-    raise ValueError(f"{name}.lark has no rule `kind`")
+    raise ValueError(f"{name}.lark has no rule `{root}`")
 
 
 def _by_origin(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
