@@ -1,0 +1,124 @@
+"""What happened between two launches: the trail of commands, the changes and their verdicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from kvforensics.report.inert import inert
+from kvforensics.report.terminal.figures import UNKNOWN, count, gib, plural, setting
+from kvforensics.report.terminal.page import WIDEST_PROSE
+from kvforensics.report.terminal.signs import LOUD, NOT_ABOUT_MEMORY, STRANGE, VERDICTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvforensics.events import Event
+    from kvforensics.records import Place
+    from kvforensics.report.terminal.page import Page
+    from kvforensics.verdicts.verdict import Effect, Effects, Verdict
+
+_MOST_TRAIL = 12
+_LONGEST_COMMAND = 400
+_INDENT = 4
+
+
+def draw_changes(verdicts: Sequence[Verdict], page: Page) -> None:
+    """Draw each change with its verdict; those that have nothing to do with memory share one line."""
+    told = [v for v in verdicts if v.reason_code != NOT_ABOUT_MEMORY]
+    folded = [v.change.setting for v in verdicts if v.reason_code == NOT_ABOUT_MEMORY]
+    for verdict in told:
+        draw_verdict(verdict, page)
+        page.write(_gap(page))
+    if folded:
+        names = ", ".join(inert(name) for name in folded)
+        said = f"{plural(len(folded), 'other setting')} changed, nothing to do with memory: {names}"
+        page.prose(page.text((said, "dim")), rail=_rail(page))
+        page.write(_gap(page))
+
+
+def draw_verdict(verdict: Verdict, page: Page) -> None:
+    """Draw one change: the sign and word, what it was, why, what moved, what to do, where it stands."""
+    sign = VERDICTS.get(verdict.verdict, STRANGE)
+    change = verdict.change
+    head = page.text(
+        (inert(verdict.verdict), sign.style), "  ", (inert(change.setting), "bold"),
+        f"  {setting(change.before)} → {setting(change.after)}",
+    )  # fmt: skip
+    if change.requested is not None:
+        head.append_text(page.text((f"  (asked for {setting(change.requested)})", "yellow")))
+    if change.derived:
+        head.append_text(page.text(("  (follows from another setting)", "dim")))
+    mark, words = page.text((f"{sign.mark} ", sign.style)), page.text((sign.words.upper(), sign.style))
+    spare = min(page.width, WIDEST_PROSE) - mark.cell_len - head.cell_len - words.cell_len
+    if verdict.verdict in LOUD and spare > 1:
+        head = Text.assemble(head, " " * spare, words)
+    page.prose(head, rail=mark, hang=_INDENT)
+    rail = _rail(page)
+    page.prose(page.text(inert(verdict.reason)), rail=rail, indent=_INDENT)
+    page.items(_effects(verdict.effects, page), rail=rail, indent=_INDENT)
+    if verdict.advice:
+        page.prose(page.text((f"→ {inert(verdict.advice)}", "bold green")), rail=rail, indent=_INDENT, hang=2)
+    if change.evidence:
+        page.prose(page.text((places(change.evidence), "dim")), rail=rail, indent=_INDENT)
+
+
+def draw_trail(trail: Sequence[Event], paths: Sequence[str], page: Page) -> None:
+    """Draw what people and the machine did meanwhile: edits, reloads, restarts."""
+    for event in trail[:_MOST_TRAIL]:
+        when = f"{event.at:%H:%M:%S}" if event.at else " " * 8
+        said = page.text((when, "dim"), "  ")
+        user, command = event.fields.get("user"), event.fields.get("command")
+        if command:
+            said.append_text(page.text((f"{inert(str(user or 'someone'))} ran ", "dim")))
+            said.append_text(page.text((inert(str(command), _LONGEST_COMMAND), "italic")))
+        else:
+            said.append_text(page.text(inert((event.text or event.kind).strip(), _LONGEST_COMMAND)))
+        said.append_text(page.text((f"  {inert(paths[event.source])}:{event.line}", "dim")))
+        page.prose(said, rail=_rail(page), hang=10)
+    if len(trail) > _MOST_TRAIL:
+        page.prose(page.text((f"… and {len(trail) - _MOST_TRAIL} more", "dim")), rail=_rail(page))
+    if trail:
+        page.write(_gap(page))
+
+
+def places(evidence: Sequence[Place]) -> str:
+    """`incident.export:12, old.log:7`, at most three."""
+    named = ", ".join(f"{inert(place.path)}:{place.line}" for place in evidence[:3])
+    return named + (f" and {len(evidence) - 3} more" if len(evidence) > 3 else "")  # noqa: PLR2004 - as above
+
+
+def _effects(effects: Effects, page: Page) -> list[Text]:
+    return [
+        _effect("pool", effects.pool_tokens, page, tokens=True),
+        _effect("longest prompt", effects.longest_prompt_tokens, page, tokens=True),
+        _effect("running", effects.max_running_requests, page, tokens=True),
+        _effect("headroom", effects.free_gib, page, tokens=False),
+    ]
+
+
+def _effect(name: str, effect: Effect, page: Page, *, tokens: bool) -> Text:
+    def figure(value: float | None) -> str:
+        if value is None:
+            return UNKNOWN
+        return count(int(value)) if tokens else gib(value)
+
+    before, after = figure(effect.before), figure(effect.after)
+    since = f" since {effect.baseline}" if effect.baseline else ""
+    if effect.outcome == "unknown":
+        return page.text((f"{name} {before} → {after} unknown", "dim"))
+    if effect.outcome == "unchanged":
+        return page.text((f"{name} ", "dim"), after, (f" unchanged{since}", "dim"))
+    noise = " (noise)" if effect.outcome == "within_noise" else ""
+    return page.text(
+        (f"{name} ", "dim"), f"{before} → ", (after, "" if noise else "bold"), (f"{noise}{since}", "dim")
+    )
+
+
+def _rail(page: Page) -> Text:
+    return page.text(("┊ ", "dim"))
+
+
+def _gap(page: Page) -> Text:
+    return page.text(("┊", "dim"))
