@@ -9,9 +9,12 @@ bucket, UTC), `first_line`, `last_line`, `first_at`, `last_at`, `prefills`, `dec
 `tokens_last`, `usage_max`, `usage_last`, `running_max`, `running_last`, `queue_max`, `queue_last`,
 `new_tokens`, `cached_tokens` (sums over prefills), `gen_tps` (mean, tokens a second), `retractions`
 (lines), `retracted` (requests), `refused_pool`, `refused_context` (lines by the engine),
-`refused_pool_front`, `refused_context_front` (lines by the HTTP front), `access_ok`,
-`access_client_error`, `access_server_error` (HTTP requests by status). `usage_*` of a hybrid is the
-largest over its pools.
+`refused_pool_front`, `refused_context_front` (lines by the HTTP front), `first_retraction`,
+`first_refused_pool`, `first_refused_context` (their first lines), `access_ok`, `access_client_error`,
+`access_server_error` (HTTP requests by status). `usage_*` of a hybrid is the largest over its pools.
+
+A source that is read backwards, because it was printed newest first, has its lines counted as negative
+in `stretches()` and `records()`, so that they ascend with time there too.
 """
 
 from __future__ import annotations
@@ -51,6 +54,8 @@ _SUMS = (
     "access_client_error",
     "access_server_error",
 )
+_FIRSTS = ("first_retraction", "first_refused_pool", "first_refused_context")
+_NEVER = -(1 << 62)  # stands before every line
 _MAXIMA = ("usage_max", "running_max", "queue_max")
 _LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
 _SEEN_KEY = ["source", "after_line", "origin"]
@@ -65,7 +70,8 @@ class Samples:
         self._buckets = _Pile(pl.DataFrame(schema=_bucket_schema()), _merge_slots)
         self._records = _Pile(pl.DataFrame(schema=_records_schema()), _merge_records)
         self._source: int | None = None
-        self._after = 0  # last boundary already passed in this source
+        self._after = _NEVER  # last boundary already passed in this source
+        self._sign = 0  # -1 where the lines of this source descend
         self._held: tuple[list[int], list[pl.DataFrame], pl.DataFrame | None] | None = None
 
     def add(self, block: EventBlock, boundaries: Iterable[int] | None = None) -> None:
@@ -74,18 +80,31 @@ class Samples:
         A block is held back until the next one of its source, because an event of several lines may be
         known only when the block after its first line has been read.
         """
-        frames = [_unify(kind, frame) for kind, frame in block.hot.items() if len(frame)]
-        seen = block.seen if block.seen is not None and len(block.seen) else None
-        lines = sorted({event.line for event in block.rare} if boundaries is None else set(boundaries))
-        source = _source_of(block, frames, seen)
+        source = _source_of(block)
         if source is None:
             return
         if source != self._source:
             self._flush([])
-            self._source, self._after = source, 0
-        else:
-            self._flush(lines)
-        self._held = (lines, frames, seen)
+            self._source, self._after, self._sign = source, _NEVER, 0
+        sign = self._direction(block)
+        lines = {event.line for event in block.rare} if boundaries is None else set(boundaries)
+        cuts = sorted(sign * line for line in lines)
+        self._flush(cuts)
+        signed = pl.col("line") * sign
+        frames = [_unify(kind, frame).with_columns(signed) for kind, frame in block.hot.items() if len(frame)]
+        seen = block.seen
+        self._held = (cuts, frames, seen.with_columns(signed) if seen is not None and len(seen) else None)
+
+    def _direction(self, block: EventBlock) -> int:
+        """Return -1 for a source whose lines descend, which its first block with two lines tells."""
+        lines = [event.line for event in block.rare]
+        for frame in (block.seen, *block.hot.values()):
+            if frame is not None and len(frame) > 1:
+                lines = [frame["line"][0], frame["line"][-1]]
+                break
+        if not self._sign and len(lines) > 1 and lines[0] != lines[-1]:
+            self._sign = -1 if lines[-1] < lines[0] else 1
+        return self._sign or 1
 
     def frame(self) -> pl.DataFrame:
         """Return the buckets, in the order of sources and lines."""
@@ -99,13 +118,20 @@ class Samples:
             )
             .drop("slot", "gen_tps_sum", "gen_tps_lines")
             .sort("source", "first_line", "origin", *RANK_TAGS, "slot_at", nulls_last=False)
+            .with_columns(
+                _whole("after_line"), *(pl.col(name).abs() for name in ("first_line", "last_line", *_FIRSTS))
+            )
         )
 
     def stretches(self) -> pl.DataFrame:
         """Return the buckets added up over time: one row a source, boundary, origin and rank."""
         self._flush([])
         self._settle()
-        return _merge(self._buckets.merged, _STRETCH).sort("source", "first_line", "origin", *RANK_TAGS)
+        return (
+            _merge(self._buckets.merged, _STRETCH)
+            .sort("source", "first_line", "origin", *RANK_TAGS)
+            .with_columns(_whole("after_line"))
+        )
 
     def records(self) -> pl.DataFrame:
         """Return where records stood: one row a source, boundary and origin.
@@ -115,7 +141,7 @@ class Samples:
         """
         self._flush([])
         self._settle()
-        return self._records.merged.sort("source", "first_line", "origin")
+        return self._records.merged.sort("source", "first_line", "origin").with_columns(_whole("after_line"))
 
     @property
     def width_s(self) -> float:
@@ -179,11 +205,15 @@ class _Pile:
             self._loose, self._rows = [], 0
 
 
-def _source_of(block: EventBlock, frames: list[pl.DataFrame], seen: pl.DataFrame | None) -> int | None:
-    if frames:
-        return int(frames[0]["source"][0])
-    if seen is not None:
-        return int(seen["source"][0])
+def _whole(name: str) -> pl.Expr:
+    """Return a signed line as the line it is; 0 stands before the first boundary."""
+    return pl.when(pl.col(name) == _NEVER).then(0).otherwise(pl.col(name).abs()).alias(name)
+
+
+def _source_of(block: EventBlock) -> int | None:
+    for frame in (block.seen, *block.hot.values()):
+        if frame is not None and len(frame):
+            return int(frame["source"][0])
     return block.rare[0].source if block.rare else None
 
 
@@ -224,6 +254,7 @@ def _unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
         retractions=pl.lit(int(kind == "retraction"), dtype=pl.Int64),
         retracted=whole("retracted", "retraction").fill_null(0),
         **_refusals(kind, frame),
+        first_retraction=_line(kind == "retraction"),
         access_ok=_count(kind == "access", status < CLIENT_ERROR),
         access_client_error=_count(
             kind == "access", status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left")
@@ -232,24 +263,30 @@ def _unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _line(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
+    if not applies:
+        return pl.lit(None, dtype=pl.Int64)
+    return pl.col("line") if test is None else pl.when(test).then(pl.col("line"))
+
+
 def _count(applies: bool, test: pl.Expr) -> pl.Expr:
     return test.fill_null(value=False).cast(pl.Int64) if applies else pl.lit(0, dtype=pl.Int64)
 
 
 def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
     """Count refusals by gate and layer: the engine prints one a rank, the HTTP front one a request."""
-    if kind != "too_long":
-        return {
-            name: pl.lit(0, dtype=pl.Int64)
-            for name in ("refused_pool", "refused_context", "refused_pool_front", "refused_context_front")
-        }
-    front = pl.col("layer").is_not_null() if "layer" in frame.columns else pl.lit(value=False)
-    pool = (pl.col("gate") == "pool").fill_null(value=True) if "gate" in frame.columns else pl.lit(value=True)
+    refused = kind == "too_long"
+    columns = frame.columns
+    front = pl.col("layer").is_not_null() if "layer" in columns else pl.lit(value=False)
+    gate = pl.col("gate").str.starts_with("pool") if "gate" in columns else pl.lit(None, dtype=pl.Boolean)
+    pool = gate.fill_null(value=True)
     return {
-        "refused_pool": (pool & ~front).cast(pl.Int64),
-        "refused_context": (~pool & ~front).cast(pl.Int64),
-        "refused_pool_front": (pool & front).cast(pl.Int64),
-        "refused_context_front": (~pool & front).cast(pl.Int64),
+        "refused_pool": _count(refused, pool & ~front),
+        "refused_context": _count(refused, ~pool & ~front),
+        "refused_pool_front": _count(refused, pool & front),
+        "refused_context_front": _count(refused, ~pool & front),
+        "first_refused_pool": _line(refused, pool),
+        "first_refused_context": _line(refused, ~pool),
     }
 
 
@@ -268,7 +305,7 @@ def _as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
         usage_last="usage",
         running_last="running",
         queue_last="queue",
-        **{name: pl.col(name) for name in _SUMS},
+        **{name: pl.col(name) for name in (*_FIRSTS, *_SUMS)},
     ).select(list(_bucket_schema()))
 
 
@@ -286,6 +323,7 @@ def _merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
             pl.col("first_at").min(),
             pl.col("last_at").max(),
             *(pl.col(name).max() for name in _MAXIMA),
+            *(pl.col(name).min() for name in _FIRSTS),
             *(pl.col(name).drop_nulls().last() for name in _LASTS),
             *(pl.col(name).sum() for name in _SUMS),
         )
@@ -311,6 +349,7 @@ def _bucket_schema() -> dict[str, pl.DataType]:
         "usage_last": pl.Float64(),
         "running_last": pl.Int64(),
         "queue_last": pl.Int64(),
+        **dict.fromkeys(_FIRSTS, pl.Int64()),
         **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in _SUMS},
     }
 

@@ -1,0 +1,68 @@
+"""Which server a process belongs to, where the carrier tells pids but no invocation.
+
+A `server_args=` line of a new process opens a group; a rank belongs to the group in which that rank has no
+other process yet, its main process having the nearest lower pid. A rank that appears under another pid
+although its place is taken is the rank of another start: the jump of pids that a lost start leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kvforensics.events import NO_RANKS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kvforensics.events import Ranks
+    from kvforensics.launches.items import Item
+    from kvforensics.records import Origins
+
+OPEN_GROUPS = 8  # servers of one stream that may run at the same time
+
+
+@dataclass(slots=True)
+class _Group:
+    number: int
+    main: int | None = None
+    ranks: dict[Ranks, int] = field(default_factory=dict)
+
+
+def group(items: Iterable[Item], origins: Origins) -> None:
+    """Set `group` of the items of one stream, in their order; items without pid keep None."""
+    groups: list[_Group] = []
+    by_pid: dict[int, _Group] = {}
+    for item in items:
+        pid = origins[item.origin].pid
+        if pid is None or item.kind == "run":
+            continue
+        known = by_pid.get(pid)
+        if known is None or (item.ranks != NO_RANKS and known.ranks.get(item.ranks, pid) != pid):
+            known = _find(item, pid, groups)
+            by_pid[pid] = known
+        if item.kind == "server_args" and known.main is None:
+            known.main = pid
+        if item.ranks != NO_RANKS:
+            known.ranks.setdefault(item.ranks, pid)
+        item.group = known.number
+    _place_runs(items, by_pid, origins)
+
+
+def _find(item: Item, pid: int, groups: list[_Group]) -> _Group:
+    if item.kind != "server_args":
+        free = [g for g in groups[-OPEN_GROUPS:] if item.ranks == NO_RANKS or item.ranks not in g.ranks]
+        below = [g for g in free if g.main is not None and g.main <= pid]
+        if below:
+            return max(below, key=lambda g: (g.main or 0, g.number))
+        if free:
+            return free[-1]
+    groups.append(_Group(len(groups), pid if item.kind == "server_args" else None))
+    return groups[-1]
+
+
+def _place_runs(items: Iterable[Item], by_pid: dict[int, _Group], origins: Origins) -> None:
+    for item in items:
+        if item.kind == "run":
+            known = by_pid.get(origins[item.origin].pid or -1)
+            item.group = None if known is None else known.number

@@ -1,0 +1,213 @@
+"""Which service an item belongs to: by unit, by container, by the stream of a host, or by the files alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from kvforensics.launches import processes
+from kvforensics.launches.kinds import HOST_WIDE, UNIT_START, WEAK, is_systemd, proves_sglang
+from kvforensics.launches.order import arrange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kvforensics.launches.items import Item
+    from kvforensics.records import Origin, Origins, Source
+
+_NO_SERVICE = re.compile(r"init\.scope|session-.*\.scope|user@[0-9]+\.service|user\.slice|-\.slice")
+START_WITHIN_S = 900  # a server's first line follows systemd's word about its start within this
+
+
+class Key(NamedTuple):
+    """What tells services apart. `stream` is the identifier of a host's text stream without a unit."""
+
+    host: str | None = None
+    unit: str | None = None
+    container: str | None = None
+    stream: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """The items of one service, by source and in line order, and host-wide ones that may concern it."""
+
+    key: Key
+    items: dict[int, list[Item]] = field(default_factory=dict)
+    host_wide: list[Item] = field(default_factory=list)
+
+    def add(self, item: Item) -> None:
+        """Take an item of this service."""
+        self.items.setdefault(item.source, []).append(item)
+
+
+def split(
+    by_source: Mapping[int, Sequence[Item]], sources: Sequence[Source], origins: Origins
+) -> list[Group]:
+    """Split items into services; what is no SGLang server's is left out."""
+    keyed = [(key_of(item, origins), item) for items in by_source.values() for item in items]
+    names = _name_streams(keyed, sources, origins)
+    if names:
+        keyed = [(_renamed(key, item, names), item) for key, item in keyed]
+    proven = _proven(keyed, origins)
+    groups: dict[Key, Group] = {}
+    for key, item in keyed:
+        if key in proven:
+            groups.setdefault(key, Group(key)).add(item)
+    for key, item in keyed:
+        if key is None:
+            for group in _concerned(item, origins, list(groups.values())):
+                (group.add if _means_it(item) else group.host_wide.append)(item)
+    place = {id(item): index for index, (_, item) in enumerate(keyed)}
+    for group in groups.values():
+        for items in group.items.values():
+            items.sort(key=lambda item: place[id(item)])
+    return sorted(groups.values(), key=lambda group: tuple(part or "" for part in group.key))
+
+
+def _renamed(key: Key | None, item: Item, names: Mapping[tuple[Key, int | None], Key]) -> Key | None:
+    if key is None:
+        return None
+    return names.get((key, item.group)) or names.get((key, None)) or key
+
+
+def key_of(item: Item, origins: Origins) -> Key | None:
+    """Return what the item says of its service; None for what concerns a whole host."""
+    origin = origins[item.origin]
+    event = item.event
+    if event is not None:
+        named = event.fields.get("unit")
+        if named:
+            return Key(host=origin.host, unit=str(named))
+        if event.kind in HOST_WIDE or is_systemd(event.kind) or event.kind == "suppressed":
+            return None
+    if origin.container is not None:
+        return Key(host=origin.host, container=origin.container)
+    if is_service(origin.unit):
+        return Key(host=origin.host, unit=origin.unit)
+    return Key(host=origin.host, stream=origin.ident or "")
+
+
+def is_service(unit: str | None) -> bool:
+    """Whether a unit can be a server's: not the manager's own scope and not a login session."""
+    return unit is not None and not _NO_SERVICE.fullmatch(unit)
+
+
+def _proven(keyed: Iterable[tuple[Key | None, Item]], origins: Origins) -> set[Key]:
+    """Return the keys of which an item is surely SGLang's; `run`s count only where nothing else proves."""
+    sure: set[Key] = set()
+    likely: set[Key] = set()
+    for key, item in keyed:
+        if key is None or key in sure:
+            continue
+        if item.hot is not None:
+            if any(item.hot[name] for name in ("prefills", "decodes", "retractions")) or _refused(item):
+                sure.add(key)
+        elif item.event is not None:
+            if proves_sglang(item.event.kind) or (
+                item.event.kind in WEAK and _names_sglang(item, origins[item.origin], key)
+            ):
+                sure.add(key)
+        elif item.run is not None and item.run["ours"]:
+            likely.add(key)
+    return sure | likely
+
+
+def _refused(item: Item) -> bool:
+    hot = item.hot or {}
+    return any(value for name, value in hot.items() if name.startswith("refused"))
+
+
+def _names_sglang(item: Item, origin: Origin, key: Key) -> bool:
+    text = item.event.text if item.event is not None else None
+    message = str(item.event.fields.get("message", "")) if item.event is not None else ""
+    names = (text, message, origin.cmdline, key.unit, key.container, origin.ident)
+    return any("sglang" in name.lower() for name in names if name)
+
+
+def _means_it(item: Item) -> bool:
+    """Whether a line of systemd 247 that names no unit, only its description, is about the server."""
+    if item.event is None or not is_systemd(item.event.kind) or item.event.kind in HOST_WIDE:
+        return False
+    return _says_sglang(str(item.event.fields.get("description", "")))
+
+
+def _concerned(item: Item, origins: Origins, groups: list[Group]) -> list[Group]:
+    host = origins[item.origin].host
+    return [g for g in groups if g.key.host == host and (host is not None or item.source in g.items)]
+
+
+def _name_streams(
+    keyed: Sequence[tuple[Key | None, Item]], sources: Sequence[Source], origins: Origins
+) -> dict[tuple[Key, int | None], Key]:
+    """Find the unit of text streams that carry none: the unit that systemd started before their starts.
+
+    Short journal text and syslog name the program, not the unit; systemd's own lines name the unit. One
+    stream may hold several servers, so the answer is by process group too.
+    """
+    streams = {
+        key
+        for key, item in keyed
+        if key is not None and key.stream is not None and (item.hot is not None or _proves(item))
+    }
+    names: dict[tuple[Key, int | None], Key] = {}
+    for stream in sorted(streams, key=lambda key: (key.host or "", key.stream or "")):
+        mine: dict[int, list[Item]] = {}
+        for key, item in keyed:
+            about = item.event is not None and is_systemd(item.event.kind)
+            if key is not None and (key == stream or (key.host == stream.host and key.unit and about)):
+                mine.setdefault(item.source, []).append(item)
+        ordered = arrange(mine, sources, origins)
+        own = [item for item in ordered if item.event is None or not is_systemd(item.event.kind)]
+        processes.group(own, origins)
+        for number, unit in _units_of(ordered).items():
+            names[stream, number] = Key(host=stream.host, unit=unit)
+    return names
+
+
+def _units_of(ordered: Sequence[Item]) -> dict[int | None, str]:
+    """Return the unit of each process group of one stream; the key None stands for the rest."""
+    claims: dict[int | None, str] = {}
+    votes: Counter[str] = Counter()
+    named: set[str] = set()
+    waiting: list[tuple[str, Item]] = []
+    for item in ordered:
+        if item.event is None:
+            continue
+        unit = item.event.fields.get("unit")
+        if is_systemd(item.event.kind):
+            named.add(str(unit))
+            if item.event.kind in UNIT_START:
+                waiting = [(name, start) for name, start in waiting if name != unit] + [(str(unit), item)]
+        elif _proves(item) and (item.group not in claims or item.group is None):
+            soon = [(name, start) for name, start in waiting if _soon(start, item)]
+            if soon:
+                best = max(soon, key=lambda pair: (_says_sglang(pair[0]), soon.index(pair)))
+                waiting.remove(best)
+                votes[best[0]] += 1
+                claims.setdefault(item.group, best[0])
+    if votes:
+        main = min(votes, key=lambda unit: (-votes[unit], not _says_sglang(unit), unit))
+    else:
+        likely = {unit for unit in named if _says_sglang(unit)} or named
+        if len(likely) != 1:
+            return {}
+        main = next(iter(likely))
+    kept = {group: unit for group, unit in claims.items() if unit == main or _says_sglang(unit)}
+    return {**kept, None: main}
+
+
+def _proves(item: Item) -> bool:
+    return item.event is not None and proves_sglang(item.event.kind)
+
+
+def _says_sglang(name: str) -> bool:
+    return "sglang" in name.lower()
+
+
+def _soon(start: Item, item: Item) -> bool:
+    if start.at is None or item.at is None:
+        return True
+    return abs((item.at - start.at).total_seconds()) <= START_WITHIN_S
