@@ -1,0 +1,30 @@
+"""Settings: effective values, names and defaults by release, command lines, releases told by their fields."""
+
+from __future__ import annotations
+
+from kvforensics.knowledge.history import UNKNOWN, default
+from kvforensics.knowledge.releases import VersionRange
+from kvforensics.settings.command_line import Requested, is_server, parse_command_line, server_words
+from kvforensics.settings.effective import attention_groups, normalise
+from kvforensics.settings.flags import canonical, readable_int
+from kvforensics.settings.names import name_in
+from kvforensics.settings.values import canonical_value, same
+from kvforensics.settings.versions import version_range
+
+__all__ = [
+    "UNKNOWN",
+    "Requested",
+    "VersionRange",
+    "attention_groups",
+    "canonical",
+    "canonical_value",
+    "default",
+    "is_server",
+    "name_in",
+    "normalise",
+    "parse_command_line",
+    "readable_int",
+    "same",
+    "server_words",
+    "version_range",
+]
