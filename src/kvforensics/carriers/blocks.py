@@ -43,7 +43,7 @@ class Block:
         return [number for number, line in enumerate(self.data.split(b"\n")) if not is_utf8(line)]
 
     def damage(self) -> pl.Series | None:
-        """Return the damage of each line (`invalid_utf8`, `too_long_line` or null), None when there is none."""
+        """Return each line's damage (`invalid_utf8`, `too_long_line` or null), None when no line has any."""
         bad = dict.fromkeys(self.invalid(), "invalid_utf8") | dict.fromkeys(self.long, "too_long_line")
         if not bad:
             return None
@@ -105,6 +105,7 @@ class Blocks:
         self.source.lines += last != b"\n"
 
     def __iter__(self) -> Iterator[Block]:
+        """Yield blocks of whole lines of about `block_bytes`."""
         held: list[bytes] = []
         size = 0
         skipping = False
@@ -156,7 +157,7 @@ def cut_text(data: bytes, length: int) -> bytes:
 
 
 def _cut_long_lines(data: bytes, length: int) -> tuple[bytes, tuple[int, ...]]:
-    """Cut the lines that are longer than `length`; such a line covers a multiple of `length`, so few are looked at."""
+    """Cut lines longer than `length`. Each covers a multiple of `length`, so only those places are looked at."""
     spans: list[tuple[int, int]] = []
     for position in range(0, len(data), length):
         if spans and position < spans[-1][1]:

@@ -7,8 +7,10 @@ counting are stages that every carrier shares (`opening.OpenSource`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from kvforensics.carriers.times import Bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +57,7 @@ class Context:
     source: Source
     options: Options
     origins: Origins
+    bounds: Bounds = field(default_factory=Bounds)  # of the whole journal, where a line tells them
 
 
 class Carrier(Protocol):

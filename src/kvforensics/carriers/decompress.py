@@ -1,4 +1,4 @@
-"""Decompress a byte stream by its magic, push-style, so that every decodable byte of a damaged file is used."""
+"""Decompress a byte stream by its magic, push-style: every decodable byte of a damaged file is used."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ Working columns begin with an underscore, are optional, and are dropped before a
 |---|---|---|
 | `_more` | Int8 | whether the carrier broke the message off here (`MORE_*`), see rejoin.py |
 | `_key` | String | pieces with the same key belong together; null: pieces of the same origin do |
-| `_wall` | Datetime us | a time without year, put into the leap year 2000, in the zone of the text; see years.py |
-| `_local` | Datetime us | a full time without zone; becomes `at` through `--tz`; see years.py |
+| `_raw` | Binary | the bytes of a message that is not UTF-8, where a piece may hold half a character |
+| `_wall` | Datetime us | a time without year or zone, put into the leap year 2000; see times.py |
+| `_local` | Datetime us | a time without zone; becomes `at` through `--tz`; see times.py |
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ MORE_OPEN = 2  # no line end yet; nothing is lost when nothing follows
 MORE_MAYBE = 3  # joined only when what follows does not begin a line of its own
 
 WORKING_SCHEMA = pl.Schema(
-    {"_more": pl.Int8(), "_key": pl.String(), "_wall": pl.Datetime("us"), "_local": pl.Datetime("us")}
+    {
+        "_more": pl.Int8(),
+        "_key": pl.String(),
+        "_raw": pl.Binary(),
+        "_wall": pl.Datetime("us"),
+        "_local": pl.Datetime("us"),
+    }
 )
 _FULL = {**RECORD_SCHEMA, **WORKING_SCHEMA}
 

@@ -11,6 +11,10 @@ from kvforensics.carriers.blocks import Blocks
 from kvforensics.carriers.bytestream import raw_chunks, utf8
 from kvforensics.carriers.carrier import Carrier, Context, Head
 from kvforensics.carriers.decompress import Loss, decompressed
+from kvforensics.carriers.order import in_time_order
+from kvforensics.carriers.rejoin import rejoined
+from kvforensics.carriers.times import with_times
+from kvforensics.carriers.zones import check_zone
 from kvforensics.errors import InputError
 from kvforensics.records import Source
 
@@ -35,8 +39,10 @@ class OpenSource:
     blocks: Blocks
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        frames: Iterator[pl.DataFrame] = self.carrier.read(self.blocks, self.context)
-        return accounted(frames, self.context)
+        """Yield frames of `RECORD_SCHEMA`."""
+        frames = in_time_order(self.carrier.read(self.blocks, self.context))
+        timed = with_times(frames, self.context)
+        return accounted(rejoined(timed, self.context), self.context)
 
 
 def open_source(path: str, options: Options, origins: Origins, index: int) -> OpenSource:
@@ -46,6 +52,7 @@ def open_source(path: str, options: Options, origins: Origins, index: int) -> Op
     What goes wrong later (the file is cut off or a disk fails) is damage of the source, no exception.
     """
     forced = registry.by_name(options.carrier) if options.carrier else None
+    check_zone(options.tz)
     raw, size = raw_chunks(path)
     source = Source(path)
     context = Context(index, source, options, origins)

@@ -1,4 +1,4 @@
-"""Plain text: a file that a server or `tee` wrote, `journalctl -o cat`, anything that no other carrier knows."""
+"""Plain text: what a server or `tee` wrote, `journalctl -o cat`, anything that no other carrier knows."""
 
 from __future__ import annotations
 

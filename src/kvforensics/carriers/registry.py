@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvforensics.carriers.journal_export import JournalExport
 from kvforensics.carriers.plain import Plain
 from kvforensics.errors import UsageError
 
 if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Carrier, Head
 
-CARRIERS: tuple[Carrier, ...] = (Plain(),)
+CARRIERS: tuple[Carrier, ...] = (JournalExport(), Plain())
 
 
 def detect(head: Head) -> Carrier:
