@@ -1,0 +1,101 @@
+"""JSON of shippers and clouds: lines, arrays, wrapped or printed over many lines."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from kvforensics.carriers.frames import record_frame
+from kvforensics.carriers.journal_entries import EntryReader
+from kvforensics.carriers.json_elements import ELEMENT_BYTES, Elements
+from kvforensics.carriers.json_line import decode_values
+from kvforensics.carriers.shippers import Entry, entries, is_shippers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvforensics.carriers.blocks import Blocks
+    from kvforensics.carriers.carrier import Context, Head
+
+
+class LogsJson:
+    """One record an entry. Journal fields inside of an entry are read as the journal's own."""
+
+    name = "logs-json"
+
+    def score(self, head: Head) -> float:
+        """Return the share of the head's JSON entries that are a shipper's."""
+        if not any(line.lstrip().startswith((b"{", b"[")) for line in head.lines):
+            return 0.0
+        elements = Elements()
+        total = hits = 0
+        lines = enumerate(head.data.split(b"\n"), 1)
+        for _, element in islice(elements.feed(lines), 200):
+            total += 1
+            hits += any(is_shippers(found) for found in decode_values(element))
+        if not total:  # the first entry is longer than the head
+            return 0.0
+        return hits / total
+
+    def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
+        """Yield the entries; what is no entry becomes a record with its own text."""
+        blocks.line_bytes = ELEMENT_BYTES
+        elements = Elements()
+        reader = EntryReader(context)
+        for block in blocks:
+            long = {block.line + row for row in block.long}
+            lines = enumerate(block.data.removesuffix(b"\n").split(b"\n"), block.line)
+            found = _entries(elements.feed(lines), long)
+            if found:
+                yield _frame(found, reader, context)
+        found = _entries(elements.close(), set())
+        if found:
+            yield _frame(found, reader, context)
+
+
+def _entries(elements: Iterator[tuple[int, bytes]], long: set[int]) -> list[tuple[int, Entry]]:
+    made: list[tuple[int, Entry]] = []
+    for line, data in elements:
+        values = decode_values(data)
+        before = len(made)
+        made.extend((line, entry) for value in values for entry in entries(value))
+        if len(made) == before and data.strip():
+            text = data.decode(errors="replace").removesuffix("\r")
+            broken = not values and data.lstrip().startswith((b"{", b"["))
+            damage = "too_long_line" if line in long else "split_lost" if broken else None
+            made.append((line, Entry(None, text[: 1 << 20], damage=damage)))
+    return made
+
+
+def _frame(found: list[tuple[int, Entry]], reader: EntryReader, context: Context) -> pl.DataFrame:
+    """Build the frame of entries, those with journal fields by the journal's own reader, in their order."""
+    own = [(row, line, entry) for row, (line, entry) in enumerate(found) if entry.journal is None]
+    journal = [(row, line, entry) for row, (line, entry) in enumerate(found) if entry.journal is not None]
+    frames: list[pl.DataFrame] = []
+    if own:
+        frames.append(_own_frame(own, context))
+    if journal:
+        rows: list[tuple[Any, ...]] = [entry.journal for _, _, entry in journal if entry.journal is not None]
+        frame = reader.frame([line for _, line, _ in journal], rows)
+        frames.append(frame.with_columns(pl.Series("_row", [row for row, _, _ in journal], dtype=pl.Int64)))
+    if len(frames) == 1:
+        return frames[0].drop("_row")
+    return pl.concat(frames, how="diagonal").sort("_row").drop("_row")
+
+
+def _own_frame(own: list[tuple[int, int, Entry]], context: Context) -> pl.DataFrame:
+    frame = record_frame(
+        context,
+        {
+            "line": [line for _, line, _ in own],
+            "at": pl.Series([entry.at_us for _, _, entry in own], dtype=pl.Int64),
+            "message": [entry.message for _, _, entry in own],
+            "origin": [context.origins.intern(entry.origin) for _, _, entry in own],
+            "damage": [entry.damage for _, _, entry in own],
+            "_more": [entry.more for _, _, entry in own],
+            "_key": [entry.key for _, _, entry in own],
+        },
+    )
+    return frame.with_columns(pl.Series("_row", [row for row, _, _ in own], dtype=pl.Int64))
