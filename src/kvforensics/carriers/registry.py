@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvforensics.carriers.compose import Compose
+from kvforensics.carriers.cri import Cri
+from kvforensics.carriers.docker_json import DockerJson
+from kvforensics.carriers.docker_text import DockerText
 from kvforensics.carriers.journal_export import JournalExport
+from kvforensics.carriers.journal_json import JournalJson
+from kvforensics.carriers.logs_json import LogsJson
 from kvforensics.carriers.plain import Plain
+from kvforensics.carriers.slurm import Slurm
+from kvforensics.carriers.syslog import Syslog
 from kvforensics.errors import UsageError
 
 if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Carrier, Head
 
-CARRIERS: tuple[Carrier, ...] = (JournalExport(), Plain())
+CARRIERS: tuple[Carrier, ...] = (
+    DockerJson(),
+    Cri(),
+    Compose(),
+    Slurm(),
+    Syslog(),
+    DockerText(),
+    LogsJson(),
+    JournalExport(),
+    JournalJson(),
+    Plain(),
+)
 
 
 def detect(head: Head) -> Carrier:
