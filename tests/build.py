@@ -11,7 +11,7 @@ from kvforensics.launches import Config, Launch, Memory, Pool, Requests, Version
 from kvforensics.records import Place
 
 GIB = 2**30
-START = datetime(2026, 5, 20, 9, 0)  # noqa: DTZ001 naive UTC, as all times of a launch
+START = datetime(2026, 5, 20, 9, 0)
 MLA = 70272  # bytes of a token: 61 layers, 576 numbers, bf16
 DRAFT = 3072
 
@@ -54,7 +54,7 @@ def launch(
     hour: int = 0,
     end: str = "running",
     ready: bool = True,
-    requests: Requests = Requests(),
+    requests: Requests | None = None,
     requested: dict[str, Any] | None = None,
     source: str = "server_args",
     truncated: bool = False,
@@ -104,7 +104,7 @@ def launch(
         free_gib=free,
         memory=Memory(before, after, None),
         pools=pools,
-        requests=requests,
+        requests=requests or Requests(),
         events=events,
         evidence={"config": Place("log.txt", 12), "pool_tokens": Place("log.txt", 98)},
     )

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.build import GIB, event, incident, launch, pool
 
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.sizing import REFUSALS, predict
-from tests.build import GIB, event, incident, launch, pool
 
 
 def refused(made, settings) -> str:

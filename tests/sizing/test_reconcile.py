@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.build import MLA, event, incident, launch, pool
 
 from kvforensics.launches import Launch, Memory
 from kvforensics.sizing import WHY_NOT, reconcile
-from tests.build import MLA, event, incident, launch, pool
 
 
 class TestIncident:

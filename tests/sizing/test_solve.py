@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.build import event, incident, launch
 
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.sizing import predict, solve
-from tests.build import event, incident, launch
 
 BF16 = (event("kv_dtype", dtype="torch.bfloat16"),)
 

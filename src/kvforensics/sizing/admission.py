@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvforensics.knowledge import within
 from kvforensics.sizing.facts import positive
-from kvforensics.sizing.releases import within
 
 if TYPE_CHECKING:
     from kvforensics.launches import Launch

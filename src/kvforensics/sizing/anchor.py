@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvforensics.errors import PredictionRefusedError
+from kvforensics.knowledge import within
 from kvforensics.sizing.closure import AITER_CONTEXT, RULE_HOLDS, WHY_NOT, eagle_addend
 from kvforensics.sizing.facts import GIB, Facts, algorithm, facts, first_event, positive
 from kvforensics.sizing.reconcile import reconcile
-from kvforensics.sizing.releases import within
 
 if TYPE_CHECKING:
     from kvforensics.launches import Launch

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvforensics.knowledge import within
 from kvforensics.sizing.facts import (
     EAGLE_LIKE,
     NO_DRAFT_MODEL,
@@ -17,7 +18,6 @@ from kvforensics.sizing.facts import (
     number,
     positive,
 )
-from kvforensics.sizing.releases import within
 
 if TYPE_CHECKING:
     from kvforensics.launches import Launch
