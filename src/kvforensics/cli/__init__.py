@@ -1,1 +1,29 @@
-"""cli."""
+"""The command line: one module a command. It parses options, calls one library function, and writes its product."""
+
+from __future__ import annotations
+
+import sys
+
+SIGNAL_INTERRUPT = 130  # 128 + SIGINT
+
+
+def main() -> None:
+    """Run the command line; errors of ours are one line on standard error and an exit code of their own."""
+    from kvforensics.errors import KvforensicsError
+
+    try:
+        from kvforensics.cli.app import app
+
+        app(prog_name="kvforensics")
+    except KvforensicsError as error:
+        _say(f"kvforensics: {error}")
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise SystemExit(SIGNAL_INTERRUPT) from None
+
+
+def _say(line: str) -> None:
+    from kvforensics.report.inert import encodable, inert
+
+    stream = sys.stderr
+    stream.write(encodable(inert(line), stream.encoding or "ascii") + "\n")

@@ -1,0 +1,74 @@
+"""From the shared options to an analysis."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from kvforensics.cli.options import Carrier
+from kvforensics.cli.progress import Progress
+from kvforensics.errors import UsageError
+from kvforensics.options import Options
+from kvforensics.timewords import parse, zone
+
+if TYPE_CHECKING:
+    from kvforensics.analysis import Analysis
+
+
+def options_of(
+    *,
+    unit: Sequence[str] | None = None,
+    host: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    tz: str = "UTC",
+    carrier: Carrier | None = None,
+    config: str | None = None,
+    progress: Progress | None = None,
+) -> Options:
+    """Return the options of a run; words of time count from now."""
+    local, now = zone(tz), datetime.now(UTC)
+    start = parse(since, now=now, local=local) if since is not None else None
+    end = parse(until, now=now, local=local) if until is not None else None
+    if start is not None and end is not None and start > end:
+        raise UsageError("--since is later than --until", hint=f"they mean {start} and {end} UTC")
+    return Options(
+        units=tuple(unit or ()),
+        hosts=tuple(host or ()),
+        since=start,
+        until=end,
+        tz=tz,
+        carrier=carrier.value if carrier is not None else None,
+        config=config,
+        progress=progress,
+    )
+
+
+def read(
+    files: Sequence[str],
+    *,
+    unit: Sequence[str] | None = None,
+    host: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    tz: str = "UTC",
+    carrier: Carrier | None = None,
+    config: str | None = None,
+) -> "Analysis":
+    """Analyse the inputs, with progress on standard error where it takes long."""
+    progress = Progress()
+    options = options_of(
+        unit=unit,
+        host=host,
+        since=since,
+        until=until,
+        tz=tz,
+        carrier=carrier,
+        config=config,
+        progress=progress,
+    )
+    from kvforensics.analysis import analyse
+
+    try:
+        return analyse(list(files), options)
+    finally:
+        progress.close()

@@ -1,0 +1,48 @@
+"""`kvforensics timeline`."""
+
+from kvforensics.cli import options as opt
+from kvforensics.cli.inputs import read
+from kvforensics.cli.show import show_timeline
+
+
+def timeline(
+    files: opt.Files,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    output: opt.Output = None,
+    unit: opt.Unit = None,
+    host: opt.Host = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    tz: opt.Tz = "UTC",
+    carrier: opt.AsCarrier = None,
+    config: opt.Config = None,
+    important: opt.Important = False,
+    fail_on: opt.FailOnOption = None,
+    no_color: opt.NoColor = False,
+    width: opt.Width = None,
+) -> None:
+    """Show the launches of each service, what changed between them, and what each change did.
+
+    \b
+    Examples:
+      journalctl -u sglang-k26 -o export | kvforensics timeline -
+      kvforensics timeline sglang.json.zst old/*.log
+      kvforensics timeline sglang.export --since yesterday --important
+      kvforensics timeline sglang.export -o timeline.json
+      kvforensics timeline sglang.export --fail-on no_op      # exit code 1 where an edit did nothing
+
+    Journals are best exported whole: journalctl -a -o export, with UNIT=… + _COMM=sudo beside the unit,
+    so that the edits themselves are on the timeline.
+    """  # noqa: D301 - \b is the help formatter's
+    analysis = read(
+        files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
+    )
+    show_timeline(
+        analysis,
+        chosen=format,
+        output=output,
+        important=important,
+        fail_on=fail_on,
+        no_color=no_color,
+        width=width,
+    )
