@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 INTEGERS = frozenset({"INT", "SINT"})
 FLOATS = frozenset({"FLOAT", "NUM"})
 BOOLEANS = frozenset({"BOOL"})
+SCALAR = "SCALAR"  # whatever the word is: the settings that rare lines quote
+_CONSTANTS = {"True": True, "False": False, "None": None}
+_NUMBERS = {"SINT": re.compile(r"-?[0-9]+"), "NUM": re.compile(r"-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?")}
 TIMES = frozenset({"STAMP"})
 _INT64 = 2**63
 
