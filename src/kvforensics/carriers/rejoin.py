@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics.carriers.blocks import LINE_BYTES, cut_text
-from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO
+from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO, MORE_SOON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from kvforensics.carriers.carrier import Context
 
 GAP_RECORDS = 4096  # between two pieces of one message
 SPAN_BYTES = 32 << 20  # of all messages from the first piece to the last
+SOON_S = 1.0  # between a piece that says MORE_SOON and the next
 _BEGINS_A_LINE = ("\r", "[", "INFO:", "WARNING:", "ERROR:")
 
 
@@ -43,6 +45,7 @@ class _Chain:
     row: int  # of the last piece, counted over the source
     begin: int  # bytes before the first piece, counted over the source
     more: int
+    at: datetime | None  # of the last piece
     lost: bool = False
 
 
@@ -92,17 +95,17 @@ class _Joiner:
         keys = self._keys(frame)
         opens = frame["_more"].fill_null(MORE_NO) > MORE_NO
         places = keys.is_in(keys.filter(opens).unique().implode()).arg_true()
-        rows = frame.select("message", "_more", "_row", "_begin").with_columns(keys)[places].iter_rows()
+        rows = frame.select("message", "_more", "_row", "_begin", "at").with_columns(keys)[places].iter_rows()
         done: list[_Chain] = []
         pending: dict[str, _Chain] = {}
-        for place, (message, more, row, begin, key) in zip(places, rows, strict=True):
+        for place, (message, more, row, begin, at, key) in zip(places, rows, strict=True):
             chain = pending.get(key)
-            if chain is not None and _follows(chain, message, row, begin):
+            if chain is not None and _follows(chain, message, row, begin, at):
                 chain.pieces.append(place)
-                chain.row, chain.more = row, more or MORE_NO
+                chain.row, chain.more, chain.at = row, more or MORE_NO, at
             elif more:
                 _close(pending.pop(key, None), done)
-                chain = pending[key] = _Chain([place], row, begin, more)
+                chain = pending[key] = _Chain([place], row, begin, more, at)
             else:
                 _close(pending.pop(key, None), done)
                 continue
@@ -128,9 +131,11 @@ def _any_open(frame: pl.DataFrame) -> bool:
     return "_more" in frame.columns and bool((frame["_more"] > MORE_NO).any())
 
 
-def _follows(chain: _Chain, message: str | None, row: int, begin: int) -> bool:
+def _follows(chain: _Chain, message: str | None, row: int, begin: int, at: datetime | None) -> bool:
     if row - chain.row > GAP_RECORDS or begin - chain.begin > SPAN_BYTES:
         return False
+    if chain.more == MORE_SOON and chain.at is not None and at is not None:
+        return abs((at - chain.at).total_seconds()) <= SOON_S
     return chain.more != MORE_MAYBE or not (message or "").startswith(_BEGINS_A_LINE)
 
 
@@ -166,7 +171,7 @@ def _joined(pieces: pl.DataFrame, *, lost: bool) -> tuple[str | None, str | None
     if "_raw" in pieces.columns and pieces["_raw"].null_count() < pieces.height:
         parts = zip(texts, pieces["_raw"], strict=True)
         data = b"".join(text.encode() if raw is None else raw for text, raw in parts)
-        if damage == "message_binary" and data.decode(errors="ignore").encode() == data:
+        if damage in ("message_binary", "invalid_utf8") and data.decode(errors="ignore").encode() == data:
             damage = None
     else:
         data = "".join(texts).encode()
