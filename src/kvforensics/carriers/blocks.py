@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics.carriers.carrier import Head
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -89,6 +91,7 @@ class Blocks:
 
     stream: Iterable[bytes]  # decompressed bytes in pieces of any size, from the beginning
     source: Source
+    head: Head = field(default_factory=lambda: Head.of(b""))
     block_bytes: int = BLOCK_BYTES
     line_bytes: int = LINE_BYTES
     _line: int = field(default=1, init=False)

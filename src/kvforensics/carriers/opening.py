@@ -61,9 +61,10 @@ def open_source(path: str, options: Options, origins: Origins, index: int) -> Op
         head, stream = _take_head(stream)
     except OSError as error:
         raise InputError(error.strerror or str(error), where=path) from error
-    carrier = forced or registry.detect(Head.of(head))
+    start = Head.of(head)
+    carrier = forced or registry.detect(start)
     source.carrier = carrier.name
-    return OpenSource(source, carrier, context, Blocks(stream, source))
+    return OpenSource(source, carrier, context, Blocks(stream, source, start))
 
 
 def _plain_bytes(raw: Iterable[bytes], size: int | None, context: Context) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from kvforensics.carriers.docker_text import DockerText
 from kvforensics.carriers.journal_export import JournalExport
 from kvforensics.carriers.journal_json import JournalJson
 from kvforensics.carriers.logs_json import LogsJson
+from kvforensics.carriers.journal_short import JournalShort
 from kvforensics.carriers.plain import Plain
 from kvforensics.carriers.slurm import Slurm
 from kvforensics.carriers.syslog import Syslog
@@ -29,6 +30,7 @@ CARRIERS: tuple[Carrier, ...] = (
     LogsJson(),
     JournalExport(),
     JournalJson(),
+    JournalShort(),
     Plain(),
 )
 
