@@ -15,6 +15,7 @@ import polars as pl
 
 from kvforensics.carriers.frames import record_frame, repeated
 from kvforensics.carriers.prefixed import (
+    ANSI,
     STAMP,
     compiled,
     origin_numbers,
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 PIECE_BYTES = 16_384
 
 _POD = r"\[pod/(?P<pod>[^/\] ]+)/(?P<container>[^\] ]+)\]"
-_PATTERN = rf"^(?:{_POD} )?(?P<time>{STAMP})(?: (?P<message>.*))?$"
+_PATTERN = rf"^(?:{_POD} )?{ANSI}*(?P<time>{STAMP}){ANSI}*(?: (?P<message>.*))?$"
 _POD_ONLY = rf"^{_POD} (?P<message>.*)$"
-_LINE = compiled(rf"^(?:\[pod/[^/\] ]+/[^\] ]+\] ?)?{STAMP}(?: |$)|^\[pod/[^/\] ]+/[^\] ]+\] ")
+_LINE = compiled(rf"^(?:\[pod/[^/\] ]+/[^\] ]+\] ?)?{ANSI}*{STAMP}{ANSI}*(?: |$)|^\[pod/[^/\] ]+/[^\] ]+\] ")
 _SYSLOG = compiled(rf"^{STAMP} [A-Za-z0-9._-]+ [^ :\[]+\[[0-9]+\]: ")
 _INNER = r"[0-9]T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z "
 _INNER_STAMP = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z ")

@@ -11,6 +11,7 @@ from kvforensics.carriers.blocks import Blocks
 from kvforensics.carriers.bytestream import raw_chunks, utf8
 from kvforensics.carriers.carrier import Carrier, Context, Head
 from kvforensics.carriers.decompress import Loss, decompressed
+from kvforensics.carriers.nesting import unnested
 from kvforensics.carriers.order import in_time_order
 from kvforensics.carriers.rejoin import rejoined
 from kvforensics.carriers.times import with_times
@@ -42,7 +43,10 @@ class OpenSource:
         """Yield frames of `RECORD_SCHEMA`."""
         frames = in_time_order(self.carrier.read(self.blocks, self.context))
         timed = with_times(frames, self.context)
-        return accounted(rejoined(timed, self.context), self.context)
+        frames = rejoined(timed, self.context)
+        if self.context.options.carrier != "plain":  # who asks for plain text gets it as it stands
+            frames = unnested(frames, self.context)
+        return accounted(frames, self.context)
 
 
 def open_source(path: str, options: Options, origins: Origins, index: int) -> OpenSource:

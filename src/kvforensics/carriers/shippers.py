@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,6 +68,7 @@ _JOURNAL_NAMES = {name.strip("_").lower(): name for name in FIELDS}
 _JOURNAL_MARKS = {"systemd_unit", "boot_id", "systemd_invocation_id", "syslog_identifier"}
 _PIECE_BYTES = 16_384  # docker's and containerd's
 _DEPTH = 4
+_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _SECONDS, _MILLIS, _MICROS = 1e11, 1e14, 1e17  # below each an epoch number counts this unit
 
 
@@ -325,3 +327,12 @@ def _iso_us(text: str) -> int | None:
         return None
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def origin_of_labels(labels: str) -> Origin:
+    """Return the origin that Loki's label set names, written `{host="gpu01", pod="x"}`."""
+    return _origin(_flattened({name: _unquoted(value) for name, value in _LABEL.findall(labels)}))
+
+
+def _unquoted(value: str) -> str:
+    return value.replace('\\"', '"').replace("\\\\", "\\")

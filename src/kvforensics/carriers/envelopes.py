@@ -1,0 +1,169 @@
+"""Envelopes that are no carriers of their own but stand around lines in any of them.
+
+Ray's `(Actor pid=1, ip=…) `, torchrun's `[rank0]:`, the labels of `logcli`, the clock of `ts`, quoted or
+indented text from an issue, and what `script` records of a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from kvforensics.carriers.frames import record_frame
+from kvforensics.carriers.prefixed import ANSI, compiled, origin_numbers, peel, peeled_messages, share
+from kvforensics.carriers.shippers import origin_of_labels
+from kvforensics.records import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvforensics.carriers.blocks import Blocks
+    from kvforensics.carriers.carrier import Context, Head
+
+RAY = (
+    rf"^{ANSI}*\((?P<ident>[^\s(),=]{{1,200}}) pid=(?P<pid>[0-9]{{1,10}})(?:, ip=[0-9A-Fa-f.:]+)?\)"
+    rf"(?:{ANSI}* (?P<message>.*)|{ANSI}*)$"
+)
+TORCHRUN = rf"^{ANSI}*\[(?P<ident>(?:rank|default)[0-9]{{1,6}})\]: ?(?P<message>.*)$"
+_LABEL_SET = r"\{(?:[A-Za-z_][A-Za-z0-9_]*=\"(?:[^\"\\]|\\.)*\"(?:, ?)?)*\}"
+_LABELS = rf"^{ANSI}*(?P<labels>{_LABEL_SET}){ANSI}*\s+(?P<message>.*)$"
+_CLOCK = r"^(?P<wall>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<message>.*)$"
+_QUOTE = r"^ {0,3}(?:> ?)+"
+_SCRIPT = re.compile(rb"^Script started on ")
+_CONTROLS = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][A-Za-z0-9]|\x1b[=>]|\x08"
+
+
+class Prefix:
+    """An envelope that is one pattern: what it names of the origin goes into the origin."""
+
+    def __init__(self, name: str, pattern: str) -> None:
+        self.name = name
+        self.pattern = pattern
+        self._line = compiled(pattern)
+
+    def score(self, head: Head) -> float:
+        """Return the share of lines in this envelope."""
+        return share(head.lines, self._line)
+
+    def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
+        """Yield the lines, those in no envelope as they are."""
+        for block in blocks:
+            lines = block.text()
+            parts = peel(lines, self.pattern)
+            message, columns = self.apart(parts, lines, context)
+            yield record_frame(
+                context, {"line": block.numbers(), "message": message, "damage": block.damage(), **columns}
+            )
+
+    def apart(
+        self, parts: pl.DataFrame, lines: pl.Series, context: Context
+    ) -> tuple[pl.Series, dict[str, pl.Series]]:
+        """Return the messages, and the origins."""
+        known = parts["ident"].is_not_null()
+        message = peeled_messages(parts, lines).zip_with(~known, parts["message"].fill_null(""))
+        fields = {"ident": parts["ident"]}
+        if "pid" in parts.columns:
+            fields["pid"] = parts["pid"].cast(pl.Int64, strict=False)
+        return message, {"origin": origin_numbers(context.origins, fields)}
+
+
+class Labels(Prefix):
+    """`logcli`'s default output behind its time: `{host="gpu01", unit="sglang.service"} TEXT`."""
+
+    def apart(
+        self, parts: pl.DataFrame, lines: pl.Series, context: Context
+    ) -> tuple[pl.Series, dict[str, pl.Series]]:
+        """Return the messages, and the origins that the labels name."""
+        numbers: dict[str | None, int] = {None: context.origins.intern(Origin())}
+        for labels in parts["labels"].drop_nulls().unique(maintain_order=True):
+            numbers[labels] = context.origins.intern(origin_of_labels(labels))
+        origin = pl.Series([numbers[labels] for labels in parts["labels"]], dtype=pl.UInt32)
+        return peeled_messages(parts, lines), {"origin": origin}
+
+
+class Clock(Prefix):
+    """What `ts` puts in front: `May 20 14:03:11 TEXT`."""
+
+    def apart(
+        self, parts: pl.DataFrame, lines: pl.Series, context: Context
+    ) -> tuple[pl.Series, dict[str, pl.Series]]:
+        """Return the messages, and the times without year."""
+        wall = ("2000 " + parts["wall"]).str.strptime(pl.Datetime("us"), "%Y %b %e %H:%M:%S", strict=False)
+        none = {"ident": pl.Series([None], dtype=pl.String).new_from_index(0, len(lines))}
+        origin = origin_numbers(context.origins, none)
+        return peeled_messages(parts, lines), {"_wall": wall, "origin": origin}
+
+
+class Quoted:
+    """Text pasted into an issue: every line behind `> ` or indented alike."""
+
+    name = "quoted"
+    _quote: ClassVar[re.Pattern[bytes]] = compiled(_QUOTE)
+    _fence: ClassVar[re.Pattern[bytes]] = compiled(r"^ {0,3}(?:> ?)*```")
+
+    def score(self, head: Head) -> float:
+        """Return 1 when all lines but fences are quoted or indented."""
+        lines = [line for line in head.lines if not self._fence.match(line)]
+        if not lines:
+            return 0.0
+        quoted = share(lines, self._quote)
+        return quoted if quoted > 0.5 else float(_common_indent(lines) > 0)  # noqa: PLR2004 - most of them
+
+    def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
+        """Yield the lines without quote marks, or without the first line's indent."""
+        origin = context.origins.intern(Origin())
+        indent: int | None = None
+        for block in blocks:
+            lines = block.text()
+            if indent is None:
+                first = next((line for line in lines if line.strip() and "```" not in line), None)
+                indent = None if first is None else len(first) - len(first.lstrip(" \t"))
+            quoted = lines.str.contains(_QUOTE)
+            message = lines.str.replace(_QUOTE, "")
+            if indent:
+                message = message.zip_with(quoted, lines.str.replace(rf"^[ \t]{{0,{min(indent, 200)}}}", ""))
+            yield record_frame(
+                context,
+                {
+                    "line": block.numbers(),
+                    "message": message,
+                    "origin": pl.Series([origin], dtype=pl.UInt32).new_from_index(0, len(lines)),
+                    "damage": block.damage(),
+                },
+            )
+
+
+class Terminal:
+    """What `script` recorded: control sequences go, the text and the carriage returns of bars stay."""
+
+    name = "script"
+
+    def score(self, head: Head) -> float:
+        """Return 1 for a file that begins as `script` begins one."""
+        return float(bool(head.lines) and _SCRIPT.match(head.lines[0]) is not None)
+
+    def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
+        """Yield the lines without control sequences."""
+        origin = context.origins.intern(Origin())
+        for block in blocks:
+            lines = block.text()
+            yield record_frame(
+                context,
+                {
+                    "line": block.numbers(),
+                    "message": lines.str.replace_all(_CONTROLS, "").str.strip_chars_end("\r"),
+                    "origin": pl.Series([origin], dtype=pl.UInt32).new_from_index(0, len(lines)),
+                    "damage": block.damage(),
+                },
+            )
+
+
+def _common_indent(lines: list[bytes]) -> int:
+    return min(len(line) - len(line.lstrip(b" \t")) for line in lines)
+
+
+RAY_PREFIX = Prefix("ray", RAY)
+TORCHRUN_PREFIX = Prefix("torchrun", TORCHRUN)
+ENVELOPES = (Terminal(), Quoted(), RAY_PREFIX, TORCHRUN_PREFIX, Labels("loki", _LABELS), Clock("ts", _CLOCK))

@@ -1,0 +1,232 @@
+"""Carriers inside of carriers: a message of one may be a line of another, in any order.
+
+What the messages look like is told by the first 200 of them, as a file's carrier is told by its lines. The
+carrier that knows most of them then reads the messages as if they were a file; its records keep the line, the
+time and the cursor of the record around them, and add what they know of time and origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from kvforensics.carriers import registry
+from kvforensics.carriers.blocks import Blocks
+from kvforensics.carriers.carrier import HEAD_LINES, Head
+from kvforensics.carriers.envelopes import ENVELOPES, RAY_PREFIX, TORCHRUN_PREFIX
+from kvforensics.carriers.order import in_time_order
+from kvforensics.carriers.prefixed import peel
+from kvforensics.carriers.rejoin import rejoined
+from kvforensics.carriers.times import with_times
+from kvforensics.records import Origin, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from kvforensics.carriers.carrier import Carrier, Context
+    from kvforensics.carriers.envelopes import Prefix
+    from kvforensics.records import Origins
+
+DEEPEST = 8  # of carriers inside of each other
+LEAST_SHARE = 0.3  # of the messages that must be a carrier's
+BLOCK_BYTES = 1 << 20
+_NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, turned back afterwards
+
+
+def unnested(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.DataFrame]:
+    """Yield the frames with all envelopes taken off their messages; name them in the source's `layers`."""
+    rest = iter(frames)
+    for _ in range(DEEPEST):
+        held, rest = _head(rest)
+        carrier = _inner_carrier(held)
+        rest = chain(held, rest)
+        if carrier is None:
+            break
+        context.source.layers = (*context.source.layers, carrier.name)
+        inner = _read_messages(carrier, rest, context)
+        rest = rejoined(with_times(in_time_order(inner), context), context)
+    for frame in rest:
+        if frame.height:
+            yield _without_ranks(frame, context)
+
+
+def _head(frames: Iterator[pl.DataFrame]) -> tuple[list[pl.DataFrame], Iterator[pl.DataFrame]]:
+    """Take frames until they hold the messages that tell what is inside."""
+    held: list[pl.DataFrame] = []
+    seen = 0
+    while seen < HEAD_LINES:
+        frame = next(frames, None)
+        if frame is None:
+            break
+        if frame.height:
+            held.append(frame)
+            seen += _candidates(frame).len()
+    return held, frames
+
+
+def _candidates(frame: pl.DataFrame) -> pl.Series:
+    return frame.filter(~_passes(frame))["message"]
+
+
+def _passes(frame: pl.DataFrame) -> pl.Series:
+    """Tell which records have nothing inside: lost or empty ones, and systemd's own."""
+    return frame["message"].is_null() | (frame["message"] == "") | frame["extra"].is_not_null()
+
+
+def _inner_carrier(held: list[pl.DataFrame]) -> Carrier | None:
+    messages = list(chain.from_iterable(_candidates(frame) for frame in held))[:HEAD_LINES]
+    if not messages:
+        return None
+    head = Head.of("\n".join(message.replace("\n", _NEWLINE) for message in messages).encode())
+    best, best_score = None, LEAST_SHARE
+    for carrier in (*registry.CARRIERS, *ENVELOPES):
+        score = carrier.score(head) if carrier.name != "plain" else 0.0
+        if score > best_score:
+            best, best_score = carrier, score
+    return best
+
+
+def _read_messages(
+    carrier: Carrier, frames: Iterator[pl.DataFrame], context: Context
+) -> Iterator[pl.DataFrame]:
+    window = _Window(context.origins)
+    source = Source(context.source.path, damaged=context.source.damaged)
+    blocks = Blocks(window.stream(frames), source, block_bytes=BLOCK_BYTES)
+    for frame in carrier.read(blocks, replace(context, source=source)):
+        if frame.height:
+            yield window.merged(frame)
+    rest = window.passed_by()
+    if rest.height:
+        yield rest
+
+
+class _Window:
+    """The records whose messages an inner carrier is reading, from its last one on."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._fed: list[pl.DataFrame] = []
+        self._base = 0  # messages fed before the window
+        self._passing: list[pl.DataFrame] = []
+        self._rows = 0
+        self._both: dict[tuple[int, int], int] = {}
+
+    def stream(self, frames: Iterator[pl.DataFrame]) -> Iterator[bytes]:
+        """Yield the messages as the lines of a file."""
+        for frame in frames:
+            if not frame.height:
+                continue
+            place = pl.int_range(self._rows, self._rows + frame.height, dtype=pl.Int64)
+            numbered = frame.drop("_more", "_key", "_raw", strict=False).with_columns(place.alias("_place"))
+            self._rows += frame.height
+            passes = _passes(frame)
+            self._passing.append(numbered.filter(passes))
+            fed = numbered.filter(~passes)
+            if not fed.height:
+                continue
+            lines = fed["message"].str.replace_all("\n", _NEWLINE, literal=True)
+            self._fed.append(fed.drop("message"))
+            yield lines.str.join("\n").item().encode() + b"\n"
+
+    def merged(self, inner: pl.DataFrame) -> pl.DataFrame:
+        """Put the records of the inner carrier into those around them."""
+        fed = pl.concat(self._fed, how="diagonal")
+        index = (inner["line"] - 1 - self._base).clip(0, fed.height - 1)
+        outer = fed[index]
+        made = {
+            "source": outer["source"],
+            "line": outer["line"],
+            "origin": self._merged_origins(outer["origin"], inner["origin"]),
+            "message": inner["message"].str.replace_all(_NEWLINE, "\n", literal=True),
+            "_place": outer["_place"],
+        }
+        for name in ("at", "mono", "cursor", "extra", "damage"):
+            made[name] = outer[name].zip_with(outer[name].is_not_null(), inner[name])
+        untimed = outer["at"].is_null()
+        for name in ("_wall", "_local"):
+            if name in inner.columns:
+                nothing = pl.Series([None], dtype=inner[name].dtype).new_from_index(0, inner.height)
+                made[name] = inner[name].zip_with(untimed, nothing)
+        if "_more" in inner.columns:
+            made["_more"] = inner["_more"]
+            key = inner["_key"].fill_null("") if "_key" in inner.columns else pl.lit("")
+            made["_key"] = pl.select(
+                pl.concat_str(made["origin"].cast(pl.String), pl.lit(" "), key)
+            ).to_series()
+        last = int(index[-1])
+        self._fed, self._base = [fed[last:]], self._base + last
+        return self._with_passing(pl.DataFrame(made), int(outer["_place"].max()))  # type: ignore[arg-type]
+
+    def passed_by(self) -> pl.DataFrame:
+        """Return the records that passed by after the last message."""
+        return self._with_passing(None, self._rows).drop("_place", strict=False)
+
+    def _with_passing(self, made: pl.DataFrame | None, until: int) -> pl.DataFrame:
+        passing = [frame for frame in self._passing if frame.height]
+        if not passing:
+            self._passing = []
+            return pl.DataFrame() if made is None else made.drop("_place")
+        waiting = pl.concat(passing, how="diagonal")
+        now = waiting.filter(pl.col("_place") <= until)
+        self._passing = [waiting.filter(pl.col("_place") > until)]
+        parts = [now] if made is None else [made, now]
+        return pl.concat(parts, how="diagonal").sort("_place", maintain_order=True).drop("_place")
+
+    def _merged_origins(self, outer: pl.Series, inner: pl.Series) -> pl.Series:
+        pairs = pl.DataFrame({"outer": outer, "inner": inner})
+        distinct = pairs.unique(maintain_order=True)
+        numbers = [self._merged_origin(*pair) for pair in distinct.iter_rows()]
+        known = distinct.with_columns(pl.Series("origin", numbers, dtype=pl.UInt32))
+        joined = pairs.join(known, on=["outer", "inner"], how="left", nulls_equal=True, maintain_order="left")
+        return joined["origin"]
+
+    def _merged_origin(self, outer: int, inner: int) -> int:
+        known = self._both.get((outer, inner))
+        if known is None:
+            known = self._both[outer, inner] = self._origins.intern(
+                within(self._origins[outer], self._origins[inner])
+            )
+        return known
+
+
+def within(outer: Origin, inner: Origin) -> Origin:
+    """Return the origin of a record inside of another: the outer knows the machine, the inner the rest."""
+    return Origin(
+        host=outer.host or inner.host,
+        unit=inner.unit or outer.unit,
+        container=inner.container or outer.container,
+        ident=inner.ident or outer.ident,
+        pid=outer.pid if inner.pid is None else inner.pid,
+        invocation=inner.invocation or outer.invocation,
+        stream=inner.stream or outer.stream,
+        boot=outer.boot or inner.boot,
+        cmdline=inner.cmdline or outer.cmdline,
+    )
+
+
+def _without_ranks(frame: pl.DataFrame, context: Context) -> pl.DataFrame:
+    """Take off Ray's and torchrun's prefixes, which may begin late in a log and stand in few lines."""
+    for prefix in (RAY_PREFIX, TORCHRUN_PREFIX, RAY_PREFIX):
+        frame = _peeled(prefix, frame, context)
+    return frame
+
+
+def _peeled(prefix: Prefix, frame: pl.DataFrame, context: Context) -> pl.DataFrame:
+    rows = frame["message"].str.contains(prefix.pattern).fill_null(value=False).arg_true()
+    if not len(rows):
+        return frame
+    if prefix.name not in context.source.layers:
+        context.source.layers = (*context.source.layers, prefix.name)
+    origins = context.origins
+    message, columns = prefix.apart(
+        peel(frame["message"][rows], prefix.pattern), frame["message"][rows], context
+    )
+    pairs = zip(frame["origin"][rows], columns["origin"], strict=True)
+    numbers = [origins.intern(within(origins[outer], origins[inner])) for outer, inner in pairs]
+    return frame.with_columns(
+        frame["message"].scatter(rows, message),
+        frame["origin"].scatter(rows, pl.Series(numbers, dtype=pl.UInt32)),
+    )
