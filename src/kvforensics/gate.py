@@ -1,4 +1,4 @@
-"""What `--fail-on` asks: is there anything in an analysis that a CI job should stop at?"""
+"""What `--fail-on` asks: whether an analysis holds anything that a CI job should stop at."""
 
 from __future__ import annotations
 

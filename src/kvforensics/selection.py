@@ -10,10 +10,11 @@ from kvforensics.errors import NoLaunchError, UsageError
 if TYPE_CHECKING:
     from kvforensics.analysis import Analysis, Service
     from kvforensics.launches import Launch
+    from kvforensics.verdicts.verdict import Verdict
 
 
 def important(analysis: Analysis) -> Analysis:
-    """Return the analysis without notes, without settings that have nothing to do with memory, without the trail."""
+    """Return the analysis without notes, without settings that are not about memory, without the trail."""
     return replace(
         analysis,
         services=tuple(
@@ -81,6 +82,18 @@ def pair(service: Service, older: str | None, newer: str | None) -> tuple[Launch
             f"{first.id} is not before {last.id}", hint="--from is the older launch, --to the newer one"
         )
     return first, last
+
+
+def verdicts(service: Service, older: Launch, newer: Launch) -> tuple[Verdict, ...]:
+    """Return the judged changes from one launch to another, judged anew where others lie between them."""
+    position = [one.id for one in service.launches]
+    if position.index(newer.id) - position.index(older.id) == 1:
+        return tuple(v for v in service.verdicts if v.change.to_launch == newer.id)
+    from kvforensics.launches.history import ServiceHistory  # noqa: PLC0415 - only this rare path needs the judge
+    from kvforensics.verdicts import judge  # noqa: PLC0415
+
+    history = ServiceHistory(service.id, service.host, service.unit, (older, newer))
+    return tuple(judge(history, service.budgets))
 
 
 def _ids(analysis: Analysis) -> str:

@@ -1,4 +1,4 @@
-"""The command line: one module a command. It parses options, calls one library function, and writes its product."""
+"""The command line: one module a command. It parses options, calls the library, writes the product."""
 
 from __future__ import annotations
 

@@ -5,7 +5,12 @@ from typing import Annotated
 import typer
 
 from kvforensics import __version__
+from kvforensics.cli.coverage import coverage
 from kvforensics.cli.demo import demo
+from kvforensics.cli.diff import diff
+from kvforensics.cli.knobs import knobs
+from kvforensics.cli.launches import launches
+from kvforensics.cli.schema import schema
 from kvforensics.cli.timeline import timeline
 
 _HELP = """Log forensics for SGLang: which edits moved the KV pool, which did nothing, and why.
@@ -44,5 +49,5 @@ def top(
     """Take the options that stand before a command."""
 
 
-for command in (timeline, demo):
+for command in (timeline, launches, diff, coverage, knobs, schema, demo):
     app.command()(command)

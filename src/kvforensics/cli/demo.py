@@ -1,12 +1,16 @@
 """`kvforensics demo`."""
 
+from contextlib import chdir
+
 from kvforensics.cli import options as opt
 from kvforensics.cli.inputs import read
 from kvforensics.cli.show import show_timeline
 
+_LOG = "incident/incident.export"
+
 
 def demo(
-    format: opt.Format = None,  # noqa: A002 - the option's name
+    format: opt.Format = None,
     output: opt.Output = None,
     important: opt.Important = False,
     no_color: opt.NoColor = False,
@@ -18,10 +22,13 @@ def demo(
     Examples:
       kvforensics demo
       kvforensics demo --format json
-    """  # noqa: D301 - \b is the help formatter's
+    """
     from kvforensics.sample_logs import sample
 
-    analysis = read([str(sample("incident/incident.export"))])
+    with chdir(
+        sample(_LOG).parents[1]
+    ):  # so that the paths in the output are the same wherever it is installed
+        analysis = read([_LOG])
     show_timeline(
         analysis,
         chosen=format,

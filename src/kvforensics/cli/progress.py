@@ -1,4 +1,4 @@
-"""Progress of a long read, on standard error: a line that moves on a terminal, now and then a line elsewhere."""
+"""Progress of a long read, on standard error: a moving line on a terminal, now and then a line elsewhere."""
 
 import sys
 import time

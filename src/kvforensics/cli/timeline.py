@@ -7,7 +7,7 @@ from kvforensics.cli.show import show_timeline
 
 def timeline(
     files: opt.Files,
-    format: opt.Format = None,  # noqa: A002 - the option's name
+    format: opt.Format = None,
     output: opt.Output = None,
     unit: opt.Unit = None,
     host: opt.Host = None,
@@ -33,7 +33,7 @@ def timeline(
 
     Journals are best exported whole: journalctl -a -o export, with UNIT=… + _COMM=sudo beside the unit,
     so that the edits themselves are on the timeline.
-    """  # noqa: D301 - \b is the help formatter's
+    """
     analysis = read(
         files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
     )

@@ -25,7 +25,7 @@ def timeline(analysis: Analysis) -> JSON:
     """Return the timeline document: times in UTC, memory in GiB, None where the log says nothing."""
     return {
         "schema": SCHEMA,
-        "sources": [_source(source) for source in analysis.sources],
+        "sources": [source(each) for each in analysis.sources],
         "coverage": coverage(analysis.coverage),
         "services": [_service(service, analysis.sources) for service in analysis.services],
         "is_problem": analysis.is_problem,
@@ -141,7 +141,8 @@ def _spot(place: Place) -> JSON:
     return {"path": plain(place.path), "line": place.line}
 
 
-def _source(source: Source) -> JSON:
+def source(source: Source) -> JSON:
+    """Return one input and what was counted in it."""
     return {
         "path": plain(source.path),
         "carrier": source.carrier,

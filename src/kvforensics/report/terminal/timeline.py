@@ -28,31 +28,53 @@ if TYPE_CHECKING:
     from kvforensics.launches import Launch
     from kvforensics.report.terminal.page import Page
 
+_QUIET_ENDS = frozenset({"running", "restarted", "stopped", "unknown"})
 
-def draw(analysis: Analysis, page: Page) -> None:
-    """Draw every service, then what was read and what of it was understood."""
+
+def draw(analysis: Analysis, page: Page, *, quiet: bool = False) -> None:
+    """Draw every service, then what was read and what of it was understood.
+
+    With `quiet`, launches in a row that changed nothing and about which nothing is said share one line.
+    """
     for service in analysis.services:
-        _draw_service(service, analysis, page)
+        _draw_service(service, analysis, page, quiet=quiet)
         page.write()
     draw_coverage(analysis, page)
 
 
-def _draw_service(service: Service, analysis: Analysis, page: Page) -> None:
+def _draw_service(service: Service, analysis: Analysis, page: Page, *, quiet: bool) -> None:
     _draw_heading(service, page)
     scale = Scale.of(service)
     paths = [source.path for source in analysis.sources]
+    spoken_of = {f.launch for f in service.findings} | {v.change.to_launch for v in service.verdicts}
     before: Launch | None = None
+    folded: list[Launch] = []
     for launch in service.launches:
+        if quiet and before is not None and launch.id not in spoken_of and launch.end in _QUIET_ENDS:
+            folded.append(launch)
+            continue
+        _draw_folded(folded, page)
+        folded = []
         draw_trail(_between(service.trail, before, launch), paths, page)
         if before is not None:
             draw_changes([v for v in service.verdicts if v.change.to_launch == launch.id], page)
         draw_launch(launch, before, scale, page)
         draw_findings([f for f in service.findings if f.launch == launch.id], page)
-        page.write(page.text(("┗" + "━" * 3, "dim")))
+        page.write(page.text(("┗━━━", "dim")))
         before = launch
+    _draw_folded(folded, page)
     draw_trail(_between(service.trail, before, None), paths, page)
     ids = {launch.id for launch in service.launches}
     draw_findings([f for f in service.findings if f.launch not in ids], page, railed=False)
+
+
+def _draw_folded(launches: Sequence[Launch], page: Page) -> None:
+    if not launches:
+        return
+    first, last = launches[0], launches[-1]
+    names = first.id if first is last else f"{first.id} … {last.id}"
+    said = f"{names}  {plural(len(launches), 'launch', 'launches')} from {clock(first.started_at)}: nothing changed"
+    page.prose(page.text((said, "dim")), rail=page.text(("┊ ", "dim")))
 
 
 def _draw_heading(service: Service, page: Page) -> None:
