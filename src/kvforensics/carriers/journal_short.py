@@ -47,8 +47,11 @@ _NO_RECORD = r"^(?:--(?: |$)|░░)"
 _BLOB = r"^\[[0-9.]+[BKMGTPE] blob data\]$"
 _ESCAPED = re.compile(r"#(0[0-3][0-7]|177)")
 _SUPPRESSED = r"^Suppressed [0-9]+ messages from "
+_LINK = r"\x1b\]8;;[^\x07\x1b]*(?:\x07|\x1b\\)((?s).*?)\x1b\]8;;(?:\x07|\x1b\\)"
+_MORE_LINK = r"^\x1b\]8;;[^\x07\x1b]*(?:\x07|\x1b\\)\[🡕\]\x1b\]8;;(?:\x07|\x1b\\) ?"
 _WRAPPED = r"^((?:\x1b\[0;[0-9;]*m)+)((?s).*)\x1b\[0m$"
-_PIECE_BYTES = (2047, 2048, 49_151, 49_152)  # LineMax=2K and 48K; journald takes a trailing space away
+# LineMax=2K and 48K, docker's driver 16 KiB; journald takes a trailing space away
+_PIECE_BYTES = (2047, 2048, 16_384, 49_151, 49_152)
 _TIMES = {"at": pl.Datetime("us"), "_wall": pl.Datetime("us"), "mono": pl.Int64()}
 _CARRIED_BYTES = 32 << 20  # of a record and the lines below it that wait for the next block
 
@@ -325,6 +328,11 @@ def _program_text(message: pl.Series, form: pl.Series) -> pl.Series:
 
 
 def _uncoloured(text: pl.Series) -> pl.Series:
+    """Take off the colours and links that journalctl put around a message for a terminal."""
+    linked = text.str.contains("\x1b]8;;", literal=True).fill_null(value=False).arg_true()
+    if len(linked):
+        bare = text.gather(linked).str.replace_all(_MORE_LINK, "").str.replace_all(_LINK, "$1")
+        text = text.scatter(linked, bare)
     places = text.str.contains("\x1b[0m", literal=True).fill_null(value=False).arg_true()
     if not len(places):
         return text

@@ -10,6 +10,7 @@ from kvforensics.carriers.docker_json import DockerJson
 from kvforensics.carriers.docker_text import DockerText
 from kvforensics.carriers.journal_export import JournalExport
 from kvforensics.carriers.journal_json import JournalJson
+from kvforensics.carriers.journal_verbose import JournalVerbose
 from kvforensics.carriers.logs_json import LogsJson
 from kvforensics.carriers.journal_short import JournalShort
 from kvforensics.carriers.plain import Plain
@@ -31,6 +32,7 @@ CARRIERS: tuple[Carrier, ...] = (
     JournalExport(),
     JournalJson(),
     JournalShort(),
+    JournalVerbose(),
     Plain(),
 )
 

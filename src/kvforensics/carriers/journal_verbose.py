@@ -1,0 +1,140 @@
+"""`journalctl -o verbose`: a line with time and cursor, then `    NAME=value` lines.
+
+Further lines of a value are indented by four spaces and the length of `NAME=`. The cursor holds the exact UTC time
+(`t=`) and the monotonic clock (`m=`) in hexadecimal, so the zone that the reader had does not matter. What is not
+printable is replaced by `[85B blob data]`, as in the short family.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from kvforensics.carriers.blocks import is_utf8
+from kvforensics.carriers.journal_entries import ABSENT, FIELDS, NO_MESSAGE, EntryReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
+    from kvforensics.carriers.blocks import Blocks
+    from kvforensics.carriers.carrier import Context, Head
+
+_HEADER = re.compile(rb"\S{1,12} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}(?:\.[0-9]+)? \S+ \[(s=[0-9a-f]+;[0-9a-fistxmb=;]+)\]")
+_FIELD = re.compile(rb"    ([A-Z_][A-Z0-9_]{0,63})=(.*)", re.DOTALL)
+_CURSOR_PART = re.compile(rb"(?:^|;)([mt])=([0-9a-f]{1,15})(?=;|$)")
+_BLOB = re.compile(rb"\[[0-9.]+[BKMGTPE] blob data\]")
+_NOTE = re.compile(rb"-- .*|\xe2\x96\x91\xe2\x96\x91.*")
+_PLACES = {name.encode(): place for place, name in enumerate(FIELDS)}
+_LOST: Any = b""  # a field whose bytes journalctl did not print
+_FRAME_ENTRIES = 16_384
+
+
+class JournalVerbose:
+    """Entries become records; `line` is the line with the cursor."""
+
+    name = "journal-verbose"
+
+    def score(self, head: Head) -> float:
+        """Count headers and fields, when there is a header at all."""
+        if not any(_HEADER.match(line) for line in head.lines):
+            return 0.0
+        known = sum(1 for line in head.lines if _FIELD.match(line) or _HEADER.match(line) or line.startswith(b"     "))
+        return known / len(head.lines)
+
+    def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
+        """Yield frames of up to 16,384 entries."""
+        reader, batch = EntryReader(context), _Batch()
+        for block in blocks:
+            long = set(block.long)
+            for place, line in enumerate(block.data.removesuffix(b"\n").split(b"\n")):
+                batch.take(line.removesuffix(b"\r"), block.line + place, cut=place in long)
+                if len(batch.rows) >= _FRAME_ENTRIES:
+                    yield reader.frame(batch.lines, batch.rows, batch.damage)
+                    batch.clear()
+        batch.end()
+        if batch.rows:
+            yield reader.frame(batch.lines, batch.rows, batch.damage)
+
+
+class _Batch:
+    """Whole entries, and the one that is being read."""
+
+    def __init__(self) -> None:
+        self.lines: list[int] = []
+        self.rows: list[tuple[Any, ...]] = []
+        self.damage: dict[int, str] = {}
+        self._values: list[Any] | None = None
+        self._line = 0
+        self._kind: str | None = None
+        self._place: int | None = None  # of the field whose value may go on
+        self._indent = b""
+        self._parts: list[bytes] = []
+
+    def clear(self) -> None:
+        """Forget the whole entries; the open one stays."""
+        self.lines, self.rows, self.damage = [], [], {}
+
+    def take(self, line: bytes, number: int, *, cut: bool) -> None:
+        """Take one physical line; `cut` says that it was too long."""
+        if self._indent and line.startswith(self._indent):
+            self._parts.append(line[len(self._indent) :])
+            return
+        header = _HEADER.fullmatch(line)
+        if header is not None:
+            self.end()
+            self._begin(header[1], number)
+            return
+        field = _FIELD.fullmatch(line)
+        if field is None or self._values is None:
+            self._other(line, number, cut=cut)
+            return
+        self._end_field()
+        self._indent = b" " * (5 + len(field[1]))
+        self._place, self._parts = _PLACES.get(field[1]), [field[2]]
+        if cut and self._place is not None:
+            self._kind = "too_long_line"
+
+    def end(self) -> None:
+        """End the open entry, if there is one."""
+        if self._values is None:
+            return
+        self._end_field()
+        message = self._values[0]
+        if message is _LOST:
+            self._values[0], self._kind = NO_MESSAGE, "blob_data"
+        self._add(self._line, self._values, self._kind)
+        self._values, self._kind = None, None
+
+    def _begin(self, cursor: bytes, number: int) -> None:
+        self._values = [NO_MESSAGE, *(ABSENT for _ in FIELDS[1:])]
+        self._line = number
+        self._values[_PLACES[b"__CURSOR"]] = cursor.decode()
+        for name, digits in _CURSOR_PART.findall(cursor):
+            field = b"__REALTIME_TIMESTAMP" if name == b"t" else b"__MONOTONIC_TIMESTAMP"
+            self._values[_PLACES[field]] = str(int(digits, 16))
+
+    def _end_field(self) -> None:
+        if self._place is not None and self._values is not None:
+            value = b"\n".join(self._parts)
+            lost = _BLOB.fullmatch(value) is not None
+            if lost:
+                value = _LOST if self._place == 0 else b""
+            self._values[self._place] = value if lost or not is_utf8(value) else value.decode()
+        self._place, self._parts, self._indent = None, [], b""
+
+    def _other(self, line: bytes, number: int, *, cut: bool) -> None:
+        """Take a line that is no part of an entry: journalctl's own notes are nothing, the rest is a record."""
+        if not line.strip() or _NOTE.fullmatch(line):
+            return
+        self.end()
+        values = [line.decode(errors="replace"), *(ABSENT for _ in FIELDS[1:])]
+        kind = "too_long_line" if cut else None if is_utf8(line) else "invalid_utf8"
+        self._add(number, values, kind)
+
+    def _add(self, line: int, values: list[Any], kind: str | None) -> None:
+        if kind is not None:
+            self.damage[len(self.rows)] = kind
+        self.lines.append(line)
+        self.rows.append(tuple(values))
