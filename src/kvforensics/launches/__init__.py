@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from kvforensics.launches.histories import build
+from kvforensics.launches.history import ServiceHistory
 from kvforensics.launches.launch import Config, Launch, Memory, Pool, Requests, VersionRange
 
-__all__ = ["Config", "Launch", "Memory", "Pool", "Requests", "VersionRange"]
+__all__ = [
+    "Config",
+    "Launch",
+    "Memory",
+    "Pool",
+    "Requests",
+    "ServiceHistory",
+    "VersionRange",
+    "build",
+]

@@ -34,6 +34,8 @@ STAGES = {
     "kv_pool": 6,
     "kv_skipped": 6,
     "swa_pool": 6,
+    "swa_ring": 5,
+    "post_capture_total": 10,
     "mamba_pool": 6,
     "host_pool": 7,
     "pool_end": 8,

@@ -1,0 +1,66 @@
+"""The settings of a launch: from its `server_args=`, else its command line, else a unit file handed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kvforensics.launches.launch import Config
+from kvforensics.settings import is_server, parse_command_line
+from kvforensics.settings.command_line import split
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kvforensics.knowledge import VersionRange
+    from kvforensics.launches.items import Item
+    from kvforensics.launches.starts import Start
+    from kvforensics.records import Origins, Place
+
+
+def config(
+    start: Start,
+    origins: Origins,
+    version: VersionRange,
+    place: Callable[[int, int, str | None], Place],
+    handed: Mapping[str, Any] | None = None,
+) -> Config:
+    """Return the effective values, where they come from, and what a command line asked for.
+
+    A command line gives only the settings that stand on it: with `cmdline` as source, a setting that is
+    absent is at its default. `handed` are the settings of a unit file that the user gave.
+    """
+    asked, told_by = _command_line(start, origins, version)
+    if start.server_args is not None:
+        event = start.server_args
+        values = event.fields.get("values") or {}
+        truncated = bool(event.fields.get("truncated"))
+        found = place(event.source, event.line, event.cursor)
+        return Config(dict(values), "server_args", truncated, asked or {}, found)
+    if asked is not None and told_by is not None:
+        cursor = told_by.event.cursor if told_by.event is not None else None
+        requested = parse_command_line(_words(told_by, origins), version)
+        found = place(told_by.source, told_by.line, cursor)
+        return Config({**requested.unknown, **requested.values}, "cmdline", requested=asked, place=found)
+    if handed is not None:
+        return Config(dict(handed), "unit_file", requested=dict(handed))
+    return Config()
+
+
+def _command_line(
+    start: Start, origins: Origins, version: VersionRange
+) -> tuple[dict[str, Any] | None, Item | None]:
+    """Return what the main process's command line asks for. Workers have titles of their own instead."""
+    looked_at: set[str] = set()
+    for item in start.items:
+        command = origins[item.origin].cmdline
+        if command is None or command in looked_at or item.kind.startswith("unit_"):
+            continue
+        looked_at.add(command)
+        words = split(command)
+        if is_server(words):
+            return parse_command_line(words, version).asked(), item
+    return None, None
+
+
+def _words(item: Item, origins: Origins) -> list[str]:
+    return split(origins[item.origin].cmdline or "")

@@ -1,0 +1,132 @@
+"""What happened around the launches of a service: edits and restarts by sudo, reloads, the kernel's kills."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from kvforensics.launches.order import arrange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from kvforensics.launches.items import Item
+    from kvforensics.launches.services import Group, Key
+    from kvforensics.launches.starts import Cutter, Start
+    from kvforensics.records import Origins, Source
+
+_UNIT = re.compile(r"([A-Za-z0-9:_.@\\-]+)\.service\b")
+_RESTART = re.compile(r"systemctl\s.*?\b(?:try-|reload-or-)?restart\b\s*(.*)")
+_HOST_COMMAND = re.compile(r"\b(?:daemon-reload|daemon-reexec|reboot|shutdown|poweroff|kexec)\b")
+_LINGER_S = 60  # a kill is about a launch that ended this long before at most
+
+
+class _Service(Protocol):
+    group: Group
+    cutter: Cutter
+
+
+def of_service(group: Group, cutter: Cutter, sources: Sequence[Source], origins: Origins) -> list[Item]:
+    """Return, in order, the items of a service that belong to no launch, and its host's that concern it."""
+    mine: dict[int, list[Item]] = {}
+    for item in (*cutter.outside, *(item for item in group.host_wide if _concerns(item, group.key))):
+        mine.setdefault(item.source, []).append(item)
+    return arrange(mine, sources, origins)
+
+
+def _concerns(item: Item, key: Key) -> bool:
+    event = item.event
+    if event is None or event.kind == "kernel_oom_kill":
+        return False
+    if event.kind != "sudo_command":
+        return True
+    command = str(event.fields.get("command", ""))
+    stem = stem_of(key)
+    if stem is None:
+        return True
+    if stem in command or _HOST_COMMAND.search(command):
+        return True
+    return "sglang" in command.lower() and not _UNIT.search(command)
+
+
+def stem_of(key: Key) -> str | None:
+    """Return a unit's name without its ending, or the container's."""
+    if key.unit is None:
+        return key.container
+    return key.unit.rpartition(".")[0] or key.unit
+
+
+def restarts_during(start: Start, following: Start | None, outside: Sequence[Item]) -> list[datetime | None]:
+    """Return the times of `systemctl restart` of this service between a start and the next one."""
+    first, then = _first_at(start), None if following is None else _first_at(following)
+    found: list[datetime | None] = []
+    for item in outside:
+        if item.kind != "sudo_command" or item.event is None or following is None:
+            continue
+        if _RESTART.search(str(item.event.fields.get("command", ""))) is None:
+            continue
+        if item.at is None or first is None or then is None:
+            inside = _stands_between(item, start, following)
+        else:
+            inside = first <= item.at <= then
+        if inside:
+            found.append(item.at)
+    return found
+
+
+def _first_at(start: Start) -> datetime | None:
+    return next((item.at for item in start.items if item.at is not None), None)
+
+
+def _stands_between(item: Item, start: Start, following: Start) -> bool:
+    """Compare lines of one source, where there are no times."""
+    firsts = [next((i.line for i in s.items if i.source == item.source), None) for s in (start, following)]
+    return firsts[0] is not None and firsts[1] is not None and firsts[0] <= item.line <= firsts[1]
+
+
+def give_out_kills(services: Sequence[_Service], origins: Origins) -> None:
+    """Give the kernel's OOM kills to the launch whose process they name, by pid, else by name and time."""
+    done: set[int] = set()
+    for service in services:
+        for item in service.group.host_wide:
+            if item.kind != "kernel_oom_kill" or id(item) in done:
+                continue
+            done.add(id(item))
+            host = origins[item.origin].host
+            near = [s for s in services if s.group.key.host == host or host is None]
+            start = _killed(item, [start for s in near for start in s.cutter.starts])
+            if start is not None:
+                _insert(start, item)
+
+
+def _killed(item: Item, starts: Sequence[Start]) -> Start | None:
+    assert item.event is not None
+    pid, process = item.event.fields.get("pid"), str(item.event.fields.get("process", ""))
+    alive = [start for start in starts if _alive(start, item)]
+    by_pid = [start for start in alive if pid in start.pids]
+    if by_pid:
+        return by_pid[-1]
+    if not re.match(r"sglang|python|pt_main|ray::", process):
+        return None
+    dying = [start for start in alive if start.gone is not None or start.terminal is not None]
+    candidates = dying or alive
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _alive(start: Start, item: Item) -> bool:
+    first, last = _first_at(start), start.last_at
+    if item.at is None or first is None or last is None:
+        return True
+    late = (item.at - last).total_seconds()
+    return first <= item.at and late <= _LINGER_S
+
+
+def _insert(start: Start, item: Item) -> None:
+    """Put an item before the first one that is later; without times, where its line stands."""
+    for n, other in enumerate(start.items):
+        later = other.at > item.at if other.at is not None and item.at is not None else False
+        if later or (other.source == item.source and other.line > item.line and other.run is None):
+            start.items.insert(n, item)
+            return
+    start.items.append(item)
