@@ -20,6 +20,8 @@ from lark.lexer import PatternStr
 from lark.load_grammar import Grammar as LarkGrammar
 from lark.load_grammar import load_grammar
 
+from kvforensics.parsing.terminals import escaped, is_constant, width_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
@@ -200,9 +202,45 @@ class Grammar:
                 stack.extend(reversed(node.children))
         return found
 
-    def pattern(self, terminal: str) -> TerminalDef:
-        """Return the definition of a terminal."""
-        return self._patterns[terminal]
+    def regex(self, rule: str) -> str:
+        """Return a regular expression for a rule's texts; a rule may hold itself at its left end only."""
+        bodies = [list(rule_.expansion) for rule_ in self._rules[rule]]
+        first = sorted((b for b in bodies if not (b and b[0] == NonTerminal(rule))), key=lambda b: not b)
+        again = [b[1:] for b in bodies if b and b[0] == NonTerminal(rule)]
+        pattern = f"(?:{'|'.join(map(self._regex_of, first))})"
+        return f"{pattern}(?:{'|'.join(map(self._regex_of, again))})*" if again else pattern
+
+    def _regex_of(self, symbols: Iterable[Symbol]) -> str:
+        pieces = []
+        for symbol in symbols:
+            if isinstance(symbol, NonTerminal):
+                pieces.append(self.regex(symbol.name))
+            else:
+                pattern = self._patterns[symbol.name].pattern
+                text = str(pattern.value)
+                pieces.append(escaped(text) if isinstance(pattern, PatternStr) else f"(?:{text})")
+        return "".join(pieces)
+
+    def openings(self, kind: str) -> set[tuple[str, str, int]]:
+        """Return how the texts of a kind begin: a constant, the column behind it, and its width.
+
+        Empty when some begin otherwise, or with a column whose width differs from text to text.
+        """
+        found = set()
+        for rule in self._rules[kind]:
+            opening = self._opening(rule)
+            if opening is None:
+                return set()
+            found.add(opening)
+        return found
+
+    def _opening(self, rule: Rule) -> tuple[str, str, int] | None:
+        constant, column = [*rule.expansion[:2], None, None][:2]
+        if not isinstance(constant, Terminal) or column is None or column.name not in self._columns:
+            return None
+        lead, terminal = self._patterns[constant.name], self._columns[column.name]
+        width = width_of(self._patterns[terminal]) if terminal else None
+        return (str(lead.pattern.value), column.name, width) if is_constant(lead) and width else None
 
     def _reachable(self, start: str) -> list[str]:
         """Return the rules and aliases under a rule, depth first in the order of the text."""
