@@ -305,17 +305,15 @@ class TestRequested:
         )
         assert diff(launch(1, config={"page_size": 1}), newer) == []
 
-    def test_a_context_the_model_refuses(self):
+    @pytest.mark.parametrize("source", ["partial", "none"])
+    def test_a_context_the_model_refuses(self, source):
         older = launch(1, config={"context_length": 200000})
-        newer = launch(
-            2,
-            config={},
-            part=True,
-            source="partial",
-            events=(event("context_rejected", asked=300000, derived=262144),),
-        )
+        died = (event("context_rejected", asked=300000, derived=262144),)
+        newer = launch(2, config={}, part=True, source=source, events=died)
         found = diff(older, newer)
         assert [(c.setting, c.before, c.after) for c in found] == [("context_length", 200000, 300000)]
+        back = diff(newer, launch(3, config={"context_length": 200000}))
+        assert [(c.setting, c.before, c.after) for c in back] == [("context_length", 300000, 200000)]
 
 
 class TestDataParallel:

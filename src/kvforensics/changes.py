@@ -43,7 +43,7 @@ def diff(older: Launch, newer: Launch) -> list[Change]:
     Renames, defaults that moved with the release, shares of data-parallel ranks that stay, cuts seen at the
     launch before and everything that a missing, partial or truncated config does not show are no changes.
     """
-    if "none" in (older.config.source, newer.config.source) or older.engine != newer.engine:
+    if "none" in (_source(older), _source(newer)) or older.engine != newer.engine:
         return []
     pair = _Pair(older, newer)
     found = (pair.change(name) for name in pair.names)
@@ -106,7 +106,7 @@ class _Pair:
 
     def _absent(self, name: str, lacking: Launch, having: Launch, value: Any) -> Any:
         """Return what a setting was at the launch whose config does not name it."""
-        if lacking.config.truncated or lacking.config.source in _PARTS or having.config.source in _PARTS:
+        if lacking.config.truncated or _source(lacking) in _PARTS or _source(having) in _PARTS:
             return UNKNOWN
         given = self.given_after if having is self.newer else self.given_before
         is_given = having.config.source in _COMMANDS or (given is not None and name in given)
@@ -165,6 +165,13 @@ class _Pair:
 
     def _is_derived(self, name: str) -> bool:
         return not is_drawn(name) and self._not_given(name) and self.newer.config.source not in _COMMANDS
+
+
+def _source(launch: Launch) -> str:
+    """Return where a launch's settings come from; an error that names one is a part of them."""
+    if launch.config.source == "none" and any(event.kind == "context_rejected" for event in launch.events):
+        return "partial"
+    return launch.config.source
 
 
 def _given(launch: Launch, names: Mapping[str, Any]) -> frozenset[str] | None:
