@@ -10,6 +10,8 @@ from kvforensics.cli.demo import demo
 from kvforensics.cli.diff import diff
 from kvforensics.cli.knobs import knobs
 from kvforensics.cli.launches import launches
+from kvforensics.cli.replay import replay
+from kvforensics.cli.report import report
 from kvforensics.cli.schema import schema
 from kvforensics.cli.timeline import timeline
 
@@ -49,5 +51,5 @@ def top(
     """Take the options that stand before a command."""
 
 
-for command in (timeline, launches, diff, coverage, knobs, schema, demo):
+for command in (timeline, launches, diff, coverage, report, replay, knobs, schema, demo):
     app.command()(command)

@@ -7,138 +7,82 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from kvforensics.replay.moments import Moment, moments
-from kvforensics.replay.state import State, StateIndex
-from kvforensics.report.inert import inert
+from kvforensics.replay.state import StateIndex
+from kvforensics.replay.views import header, line
 from kvforensics.report.span import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from rich.console import Console
+    from rich.text import Text
 
     from kvforensics.analysis import Analysis
+    from kvforensics.report.terminal.page import Page
 
 QUIET_S = 3.0  # real seconds without a moment after which the player jumps
-_FRAME_S = 0.1
-_STYLES = {"error": "bold red", "warning": "yellow", "info": ""}
-_SIGNS = {
-    "start": "▶",
-    "ready": "●",
-    "end": "■",
-    "change": "±",
-    "finding": "!",
-    "trail": "·",
-    "retraction": "↩",
-    "refusal": "✗",
-}
+FRAME_S = 0.1
 
 
 def play(
     analysis: Analysis,
-    console: Console,
-    *,
-    speed: float = 60.0,
+    page: Page,
+    speed: float,
     start: datetime | None = None,
     end: datetime | None = None,
+    *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Play the incident. On a terminal it waits between moments, elsewhere it prints them at once."""
+    """Play the incident between two times. On a terminal it waits between moments, elsewhere it does not."""
     shown = moments(analysis, start, end)
-    indexes = {each.id: StateIndex(each, analysis.samples) for each in analysis.services}
     if not shown:
-        console.print(Text("Nothing happened in this time."))
+        page.write(page.text("Nothing happened in this time."))
         return
-    many = len(indexes) > 1
-    if not console.is_terminal:
-        for moment, quiet in _with_quiet(shown, speed):
-            if quiet is not None:
-                console.print(quiet, soft_wrap=True)
-            console.print(line(moment, many=many), soft_wrap=True)
+    if page.console.is_terminal:
+        _animate(shown, analysis, page, speed, sleep)
         return
-    _animate(shown, indexes, console, speed, sleep)
-
-
-def line(moment: Moment, *, many: bool) -> Text:
-    """Return one moment as a line: time, service where there are several, what happened, where it stands."""
-    text = Text(f"{moment.at:%Y-%m-%d %H:%M:%S} ", style="dim")
-    if many:
-        text.append(f"{inert(moment.service)} ", style="cyan")
-    text.append(f"{_SIGNS[moment.kind]} ", style=_STYLES[moment.severity])
-    text.append(inert(moment.text, 300), style=_STYLES[moment.severity])
-    if moment.place is not None:
-        text.append(f"  {inert(moment.place.path)}:{moment.place.line}", style="dim")
-    return text
-
-
-def header(states: Sequence[State]) -> Table:
-    """Return the state of each service as a small table."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("service", "launch", "phase", "pool", "context", "free GiB", "usage", "running", "queued"):
-        table.add_column(name, header_style="dim")
-    for state in states:
-        usage = "–" if state.token_usage is None else f"{state.token_usage:.0%}"
-        phase = f"{state.phase} ({state.end.replace('_', ' ')})" if state.end else state.phase
-        cells = [
-            inert(state.service, 32),
-            state.launch or "–",
-            phase,
-            *(_figure(each) for each in (state.pool_tokens, state.context_len, state.free_gib)),
-            usage,
-            _figure(state.running),
-            _figure(state.queue),
-        ]
-        table.add_row(*(Text(cell) for cell in cells))
-    return table
+    for moment, quiet in _with_quiet(shown, speed, page):
+        if quiet is not None:
+            page.write(quiet)
+        page.write(line(moment, page, many=len(analysis.services) > 1))
 
 
 def _animate(
-    shown: list[Moment],
-    indexes: dict[str, StateIndex],
-    console: Console,
-    speed: float,
-    sleep: Callable[[float], None],
+    shown: list[Moment], analysis: Analysis, page: Page, speed: float, sleep: Callable[[float], None]
 ) -> None:
-    many = len(indexes) > 1
-    now = shown[0].at
+    indexes = [StateIndex(each, analysis.samples) for each in analysis.services]
 
     def frame(at: datetime) -> Group:
-        title = Text(f"\n{at:%Y-%m-%d %H:%M:%S} UTC, {speed:g} times as fast", style="bold")
-        return Group(title, header([index.at(at) for index in indexes.values()]))
+        title = page.text("\n", (f"{at:%Y-%m-%d %H:%M:%S} UTC, {speed:g} times as fast", "bold"))
+        return Group(title, header([index.at(at) for index in indexes], page))
 
-    with Live(frame(now), console=console, auto_refresh=False) as live:
-        for moment, quiet in _with_quiet(shown, speed):
+    now = shown[0].at
+    with Live(frame(now), console=page.console, auto_refresh=False) as live:
+        for moment, quiet in _with_quiet(shown, speed, page):
             if quiet is not None:
                 live.console.print(quiet)
             else:
                 for at in _between(now, moment.at, speed):
                     live.update(frame(at), refresh=True)
-                    sleep(_FRAME_S)
+                    sleep(FRAME_S)
             now = moment.at
-            live.console.print(line(moment, many=many))
+            live.console.print(line(moment, page, many=len(indexes) > 1))
             live.update(frame(now), refresh=True)
 
 
 def _between(start: datetime, end: datetime, speed: float) -> Iterator[datetime]:
-    real = (end - start).total_seconds() / speed
-    steps = int(real / _FRAME_S)
-    for step in range(steps):
-        yield start + (end - start) * ((step + 1) / (steps + 1))
+    steps = int((end - start).total_seconds() / speed / FRAME_S)
+    for step in range(1, steps + 1):
+        yield start + (end - start) * (step / (steps + 1))
 
 
-def _with_quiet(shown: list[Moment], speed: float) -> Iterator[tuple[Moment, Text | None]]:
+def _with_quiet(shown: list[Moment], speed: float, page: Page) -> Iterator[tuple[Moment, Text | None]]:
     """Give each moment, with a note before it where the quiet was too long to wait through."""
     previous: datetime | None = None
     for moment in shown:
         gap = 0.0 if previous is None else (moment.at - previous).total_seconds()
-        quiet = gap / speed > QUIET_S
-        yield moment, Text(f"… {duration(gap)} of quiet skipped", style="dim italic") if quiet else None
+        note = page.text((f"… {duration(gap)} of quiet skipped", "dim")) if gap / speed > QUIET_S else None
+        yield moment, note
         previous = moment.at
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:,}"

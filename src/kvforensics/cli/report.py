@@ -1,0 +1,90 @@
+"""`kvforensics report`."""
+
+from typing import Annotated
+
+import typer
+
+from kvforensics import __version__
+from kvforensics.cli import options as opt
+from kvforensics.cli.inputs import read
+from kvforensics.cli.product import product
+from kvforensics.cli.show import require_launch
+from kvforensics.errors import UsageError
+from kvforensics.report.outputs import TABLES, Kind, Writer, kind_of, table_of
+
+
+def report(
+    files: opt.Files,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write there; may be given again; the ending is the format.",
+        ),
+    ] = None,
+    format: Annotated[
+        Kind | None,
+        typer.Option("--format", help="The format, whatever the ending; needed on standard output."),
+    ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(
+            "--redact",
+            metavar="KINDS",
+            help="Other names for hosts,paths,ips,users,models; secrets never show.",
+        ),
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", help="launches, changes or findings, for CSV and Parquet.")
+    ] = None,
+    local_tz: Annotated[
+        str | None,
+        typer.Option(
+            "--local-tz", metavar="ZONE", help="Second clock of the Markdown timeline; --tz by default."
+        ),
+    ] = None,
+    service: opt.Service = None,
+    unit: opt.Unit = None,
+    host: opt.Host = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
+    tz: opt.Tz = "UTC",
+    carrier: opt.AsCarrier = None,
+    config: opt.Config = None,
+) -> None:
+    """Write postmortem reports: several documents of one analysis in one run.
+
+    \b
+    Examples:
+      kvforensics report sglang.export -o incident.html -o incident.md -o incident.json
+      kvforensics report sglang.export -o incident.html --redact hosts,ips,users,models
+      kvforensics report old/ -o changes.csv -o launches.parquet -o findings.sarif
+      kvforensics report sglang.export --format openmetrics > pool.om
+
+    \b
+    Endings: .html .md .json .csv .parquet .jsonl (Timesketch) .grafana.json .sarif .om (OpenMetrics)
+    .svg .png. A CSV or Parquet file holds the table that its name says: launches, changes, findings.
+    """
+    if table is not None and table not in TABLES:
+        raise UsageError(f"no table is called {table}", hint=f"there are {', '.join(TABLES)}")
+    targets = output or ["-"]
+    if format is None and "-" in targets:
+        raise UsageError(
+            "standard output has no ending", hint="name the format with --format, or a file with -o"
+        )
+    kinds = [format or kind_of(target) for target in targets]
+    analysis = read(
+        files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
+    )
+    require_launch(analysis)
+    if redact:
+        from kvforensics.sharing import share
+
+        analysis = share(analysis, [kind.strip() for kind in redact.split(",") if kind.strip()])
+    writer = Writer(analysis, release=__version__, local=local_tz or tz, service=service)
+    for target, kind in zip(targets, kinds, strict=True):
+        made = writer.make(kind, table or table_of(target))
+        with product(target) as stream:
+            stream.write(made)
