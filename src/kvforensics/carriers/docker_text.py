@@ -1,4 +1,4 @@
-"""Lines behind a time: `docker logs -t`, `podman logs -t`, `kubectl logs --timestamps` and `--prefix`.
+"""Lines behind a time: `docker logs -t`, `podman logs -t`, `kubectl logs --timestamps`.
 
 Docker stamps each record of its log driver, not each line: in a line above 16 KiB a stamp stands after
 every 16,384 bytes, and where a process died without a line end the next one's first stamp stands in
@@ -14,16 +14,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics.carriers.frames import record_frame, repeated
-from kvforensics.carriers.prefixed import (
-    ANSI,
-    STAMP,
-    compiled,
-    origin_numbers,
-    peel,
-    peeled_messages,
-    share,
-    utc,
-)
+from kvforensics.carriers.prefixed import ANSI, STAMP, compiled, peel, share, utc
+from kvforensics.records import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,10 +25,8 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 16_384
 
-_POD = r"\[pod/(?P<pod>[^/\] ]+)/(?P<container>[^\] ]+)\]"
-_PATTERN = rf"^(?:{_POD} )?{ANSI}*(?P<time>{STAMP}){ANSI}*(?: (?P<message>.*))?$"
-_POD_ONLY = rf"^{_POD} (?P<message>.*)$"
-_LINE = compiled(rf"^(?:\[pod/[^/\] ]+/[^\] ]+\] ?)?{ANSI}*{STAMP}{ANSI}*(?: |$)|^\[pod/[^/\] ]+/[^\] ]+\] ")
+_PATTERN = rf"^{ANSI}*(?P<time>{STAMP}){ANSI}*(?: (?P<message>.*))?$"
+_LINE = compiled(rf"^{ANSI}*{STAMP}{ANSI}*(?: |$)")
 _SYSLOG = compiled(rf"^{STAMP} [A-Za-z0-9._-]+ [^ :\[]+\[[0-9]+\]: ")
 _INNER = r"[0-9]T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z "
 _INNER_STAMP = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z ")
@@ -53,28 +43,23 @@ class DockerText:
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the lines; one without a stamp keeps its text and has no time."""
+        origin = context.origins.intern(Origin())
         for block in blocks:
             lines = block.text()
             parts = peel(lines, _PATTERN)
-            bare = peel(lines, _POD_ONLY)
             stamped = parts["time"].is_not_null()
             damage = block.damage()
             parts = pl.DataFrame(
                 {
                     "line": block.numbers(),
                     "at": utc(parts["time"]),
-                    "pod": pl.select(pl.coalesce(parts["pod"], bare["pod"])).to_series(),
-                    "container": pl.select(pl.coalesce(parts["container"], bare["container"])).to_series(),
-                    "message": peeled_messages(bare, lines).zip_with(
-                        ~stamped, parts["message"].fill_null("")
-                    ),
+                    "message": lines.zip_with(~stamped, parts["message"].fill_null("")),
                     "damage": repeated(None, len(lines), pl.String()) if damage is None else damage,
                 }
             )
             parts = _without_inner_stamps(parts)
-            container = parts["pod"] + "/" + parts["container"]
-            origin = origin_numbers(context.origins, {"container": container})
-            yield record_frame(context, {**parts.drop("pod", "container").to_dict(), "origin": origin})
+            columns = {**parts.to_dict(), "origin": repeated(origin, parts.height, pl.UInt32())}
+            yield record_frame(context, columns)
 
 
 def _without_inner_stamps(parts: pl.DataFrame) -> pl.DataFrame:
@@ -101,12 +86,14 @@ def _records(at: datetime, message: str) -> Iterator[tuple[datetime, str]]:
         size += stamp.start() - begin
         pieces.append(data[begin : stamp.start()])
         moment = _moment(stamp.group())
-        if moment is None or moment < at:
-            pieces.append(stamp.group())  # the program's own text
-            size += stamp.end() - stamp.start()
-        elif not _ends_piece(size):
+        if moment is not None and moment >= at and _ends_piece(size):
+            pass
+        elif moment is not None and moment >= at and pieces[-1] and not pieces[-1][-1:].isspace():
             yield at, b"".join(pieces).decode(errors="replace")
             at, pieces, size = moment, [], 0
+        else:  # the program's own text, or a second clock in front of it
+            pieces.append(stamp.group())
+            size += stamp.end() - stamp.start()
         begin = stamp.end()
     pieces.append(data[begin:])
     yield at, b"".join(pieces).decode(errors="replace")

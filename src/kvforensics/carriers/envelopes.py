@@ -31,6 +31,8 @@ _LABEL_SET = r"\{(?:[A-Za-z_][A-Za-z0-9_]*=\"(?:[^\"\\]|\\.)*\"(?:, ?)?)*\}"
 _LABELS = rf"^{ANSI}*(?P<labels>{_LABEL_SET}){ANSI}*\s+(?P<message>.*)$"
 _CLOCK = r"^(?P<wall>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<message>.*)$"
 _QUOTE = r"^ {0,3}(?:> ?)+"
+_MOST = 0.5
+_NEARLY_ALL = 0.9
 _SCRIPT = re.compile(rb"^Script started on ")
 _CONTROLS = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][A-Za-z0-9]|\x1b[=>]|\x08"
 
@@ -104,26 +106,21 @@ class Quoted:
     _fence: ClassVar[re.Pattern[bytes]] = compiled(r"^ {0,3}(?:> ?)*```")
 
     def score(self, head: Head) -> float:
-        """Return 1 when all lines but fences are quoted or indented."""
+        """Return the share of quoted lines, or 1 when nearly all lines are indented."""
         lines = [line for line in head.lines if not self._fence.match(line)]
-        if not lines:
-            return 0.0
         quoted = share(lines, self._quote)
-        return quoted if quoted > 0.5 else float(_common_indent(lines) > 0)  # noqa: PLR2004 - most of them
+        return quoted if quoted > _MOST else float(_indent(lines) > 0)
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
-        """Yield the lines without quote marks, or without the first line's indent."""
+        """Yield the lines without quote marks, or without the indent of the head."""
         origin = context.origins.intern(Origin())
-        indent: int | None = None
+        indent = _indent([line for line in blocks.head.lines if not self._fence.match(line)])
         for block in blocks:
             lines = block.text()
-            if indent is None:
-                first = next((line for line in lines if line.strip() and "```" not in line), None)
-                indent = None if first is None else len(first) - len(first.lstrip(" \t"))
             quoted = lines.str.contains(_QUOTE)
             message = lines.str.replace(_QUOTE, "")
             if indent:
-                message = message.zip_with(quoted, lines.str.replace(rf"^[ \t]{{0,{min(indent, 200)}}}", ""))
+                message = message.zip_with(quoted, lines.str.replace(rf"^[ \t]{{0,{indent}}}", ""))
             yield record_frame(
                 context,
                 {
@@ -160,8 +157,11 @@ class Terminal:
             )
 
 
-def _common_indent(lines: list[bytes]) -> int:
-    return min(len(line) - len(line.lstrip(b" \t")) for line in lines)
+def _indent(lines: list[bytes]) -> int:
+    """Return by how much the lines are indented alike; a tenth of them may be a tool's own."""
+    indents = [len(line) - len(line.lstrip(b" \t")) for line in lines]
+    indented = [indent for indent in indents if indent]
+    return min(*indented, 200) if len(indented) >= _NEARLY_ALL * max(len(lines), 1) else 0
 
 
 RAY_PREFIX = Prefix("ray", RAY)

@@ -1,9 +1,9 @@
 """journalctl's short family (`short`, `-precise`, `-iso`, `-full`, `-unix`, `-monotonic`, `with-unit` …) and
 rsyslog's traditional file, which has the same bytes.
 
-A record is `TIME [HOST] IDENT[PID]: MESSAGE`. The lines that follow of a message of several lines are indented
-by the byte length of that prefix. A block is matched one stamp form after another, the form of the lines before
-first, so that a file of one form costs one pattern.
+A record is `TIME [HOST] IDENT[PID]: MESSAGE`. Further lines of a message are indented by the byte length of
+that prefix. A block is matched one stamp form after another, the form of the lines before first, so that a
+file of one form costs one pattern.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ _STRICT = r"([^:]+):(?: |$)"
 _LENIENT = r"(.+?):(?: |$)"
 _RECORD = re.compile(
     "(?:" + "|".join(stamp.pattern.replace(r"\p{L}", r"[^\W\d_]") for stamp in STAMPS) + ") "
-    r"(?:[A-Za-z0-9_.:-]+ )?[^\s:\[\]]+(?::[^\s:\[\]]+)*(?:\[[0-9]+\])?:(?: |$)"
+    r"(?:[A-Za-z0-9_.:-]+ )?[^\s:\[\]\"{}]+(?::[^\s:\[\]\"{}]+)*(?:\[[0-9]+\])?:(?: |$)"
 )
 _RFC3339 = re.compile(r"[0-9-]{10}T[0-9:]{8}\.[0-9]{6}[+-][0-9]{2}:[0-9]{2} ")
 _RSYSLOG = re.compile(r" sudo: |#0[0-3][0-7]| rsyslogd(?:\[[0-9]+\])?: | CRON\[")
 _JOURNALCTL = re.compile(
-    r"^-- (?:Boot|Reboot|Journal begins|Logs begin|No entries)|^░░ | sudo\[[0-9]+\]: |: \[[0-9.]+[BKMG] blob data\]$"
+    r"^-- (?:Boot|Reboot|Journal begins|Logs begin|No entries)|^░░ "
+    r"| sudo\[[0-9]+\]: |: \[[0-9.]+[BKMG] blob data\]$"
 )
 
 _HEAD = re.compile(r"(?:(?P<host>[^ ]+) )?(?P<ident>.*?)(?:\[(?P<pid>[0-9]{1,10})\])?", re.DOTALL)
 _UNIT = re.compile(r"(?:.*/)?([^/]+\.(?:service|scope|slice|socket|mount|timer|target|path|swap|device))")
 _BOOT = re.compile(r"-- Boot ([0-9a-f]{32}) --")
 _BEGINS = re.compile(
-    r"-- (?:Journal begins|Logs begin) at \S+ ([0-9-]{10} [0-9:]{8}) \S+, ends? at \S+ ([0-9-]{10} [0-9:]{8}) \S+\. --"
+    r"-- (?:Journal begins|Logs begin) at \S+ ([0-9-]{10} [0-9:]{8}) \S+, "
+    r"ends? at \S+ ([0-9-]{10} [0-9:]{8}) \S+\. --"
 )
 _NO_RECORD = r"^(?:--(?: |$)|░░)"
 _BLOB = r"^\[[0-9.]+[BKMGTPE] blob data\]$"
@@ -158,7 +160,7 @@ class _Reader:
         marks = matched["form"].is_not_null()
         last = lines.height - 1 - int(marks.reverse().arg_max() or 0) if marks.any() else lines.height
         self.carried = lines[last:] if last < lines.height else None
-        if self.carried is not None and self.carried["text"].str.len_bytes().cast(pl.Int64).sum() > _CARRIED_BYTES:
+        if self.carried is not None and _bytes(self.carried["text"]) > _CARRIED_BYTES:
             self.carried, last = None, lines.height
         if last:
             yield self._frame(lines[:last], matched[:last])
@@ -220,7 +222,7 @@ class _Reader:
         if match is None or self.context.bounds.begins is not None:
             return
         try:
-            begins, ends = (datetime.strptime(text, "%Y-%m-%d %H:%M:%S") for text in match.groups())  # noqa: DTZ007
+            begins, ends = map(datetime.fromisoformat, match.groups())
         except ValueError:
             return
         self.context.bounds.begins, self.context.bounds.ends = begins, ends
@@ -233,9 +235,10 @@ class _Reader:
             return _replaced(heads, names, numbers)
         both = pl.DataFrame([heads.alias("head"), boots.alias("boot")])
         known = both.unique()
-        numbers = [self._origin(head, boot) for head, boot in known.iter_rows()]
-        known = known.with_columns(pl.Series("origin", numbers, dtype=pl.UInt32))
-        return both.join(known, on=["head", "boot"], how="left", nulls_equal=True, maintain_order="left")["origin"]
+        found = [self._origin(head, boot) for head, boot in known.iter_rows()]
+        known = known.with_columns(pl.Series("origin", found, dtype=pl.UInt32))
+        joined = both.join(known, on=["head", "boot"], how="left", nulls_equal=True, maintain_order="left")
+        return joined["origin"]
 
     def _origin(self, head: str | None, boot: str | None) -> int:
         number = self.origins.get((head or "", boot))
@@ -256,6 +259,10 @@ class _Reader:
                 empty = pl.Series(name, [None], dtype=_TIMES[name]).new_from_index(0, matched.height)
                 columns[name] = columns.get(name, empty).scatter(places, values)
         return columns
+
+
+def _bytes(text: pl.Series) -> int:
+    return int(text.str.len_bytes().cast(pl.Int64).sum())
 
 
 def _replaced(heads: pl.Series, names: pl.Series, numbers: pl.Series) -> pl.Series:
@@ -285,9 +292,8 @@ def _below(lines: pl.DataFrame, matched: pl.DataFrame, marks: pl.Series) -> pl.D
     stamp, head = matched["stamp"].str.len_bytes(), matched["head"].str.len_bytes()
     width = (stamp.cast(pl.Int64) + head.cast(pl.Int64) + 3).forward_fill()
     places = (~marks & width.is_not_null() & lines["text"].str.starts_with(" ")).arg_true()
-    candidates = pl.DataFrame(
-        {"text": lines["text"].gather(places), "width": width.gather(places), "place": places}
-    )
+    columns = {"text": lines["text"].gather(places), "width": width.gather(places), "place": places}
+    candidates = pl.DataFrame(columns)
     indent = pl.col("text").str.slice(0, pl.col("width"))
     is_below = (indent.str.len_bytes() == pl.col("width")) & (indent.str.strip_chars(" ") == "")
     found = candidates.filter(is_below).with_columns(pl.col("text").str.slice(pl.col("width")))

@@ -1,8 +1,9 @@
 """Carriers inside of carriers: a message of one may be a line of another, in any order.
 
 What the messages look like is told by the first 200 of them, as a file's carrier is told by its lines. The
-carrier that knows most of them then reads the messages as if they were a file; its records keep the line, the
-time and the cursor of the record around them, and add what they know of time and origin.
+carrier that knows most of them then reads the messages as if they were a file. Its records keep the line and
+the cursor of the record around them, and its time where the inner one has none with a zone: the inner clock
+stands nearer to the program.
 """
 
 from __future__ import annotations
@@ -40,20 +41,22 @@ def unnested(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Da
     """Yield the frames with all envelopes taken off their messages; name them in the source's `layers`."""
     rest = iter(frames)
     for _ in range(DEEPEST):
-        held, rest = _head(rest)
-        carrier = _inner_carrier(held)
+        held, rest = _held(rest)
+        head = _head(held)
+        carrier = _inner_carrier(head)
         rest = chain(held, rest)
         if carrier is None:
             break
-        context.source.layers = (*context.source.layers, carrier.name)
-        inner = _read_messages(carrier, rest, context)
+        if carrier.name != (context.source.carrier, *context.source.layers)[-1]:
+            context.source.layers = (*context.source.layers, carrier.name)
+        inner = _read_messages(carrier, head, rest, context)
         rest = rejoined(with_times(in_time_order(inner), context), context)
     for frame in rest:
         if frame.height:
             yield _without_ranks(frame, context)
 
 
-def _head(frames: Iterator[pl.DataFrame]) -> tuple[list[pl.DataFrame], Iterator[pl.DataFrame]]:
+def _held(frames: Iterator[pl.DataFrame]) -> tuple[list[pl.DataFrame], Iterator[pl.DataFrame]]:
     """Take frames until they hold the messages that tell what is inside."""
     held: list[pl.DataFrame] = []
     seen = 0
@@ -76,11 +79,12 @@ def _passes(frame: pl.DataFrame) -> pl.Series:
     return frame["message"].is_null() | (frame["message"] == "") | frame["extra"].is_not_null()
 
 
-def _inner_carrier(held: list[pl.DataFrame]) -> Carrier | None:
+def _head(held: list[pl.DataFrame]) -> Head:
     messages = list(chain.from_iterable(_candidates(frame) for frame in held))[:HEAD_LINES]
-    if not messages:
-        return None
-    head = Head.of("\n".join(message.replace("\n", _NEWLINE) for message in messages).encode())
+    return Head.of("\n".join(message.replace("\n", _NEWLINE) for message in messages).encode())
+
+
+def _inner_carrier(head: Head) -> Carrier | None:
     best, best_score = None, LEAST_SHARE
     for carrier in (*registry.CARRIERS, *ENVELOPES):
         score = carrier.score(head) if carrier.name != "plain" else 0.0
@@ -90,11 +94,11 @@ def _inner_carrier(held: list[pl.DataFrame]) -> Carrier | None:
 
 
 def _read_messages(
-    carrier: Carrier, frames: Iterator[pl.DataFrame], context: Context
+    carrier: Carrier, head: Head, frames: Iterator[pl.DataFrame], context: Context
 ) -> Iterator[pl.DataFrame]:
     window = _Window(context.origins)
     source = Source(context.source.path, damaged=context.source.damaged)
-    blocks = Blocks(window.stream(frames), source, block_bytes=BLOCK_BYTES)
+    blocks = Blocks(window.stream(frames), source, head, BLOCK_BYTES)
     for frame in carrier.read(blocks, replace(context, source=source)):
         if frame.height:
             yield window.merged(frame)
@@ -143,8 +147,11 @@ class _Window:
             "message": inner["message"].str.replace_all(_NEWLINE, "\n", literal=True),
             "_place": outer["_place"],
         }
-        for name in ("at", "mono", "cursor", "extra", "damage"):
-            made[name] = outer[name].zip_with(outer[name].is_not_null(), inner[name])
+        for name, first, second in (
+            ("at", inner, outer),
+            *((name, outer, inner) for name in ("mono", "cursor", "extra", "damage")),
+        ):
+            made[name] = first[name].zip_with(first[name].is_not_null(), second[name])
         untimed = outer["at"].is_null()
         for name in ("_wall", "_local"):
             if name in inner.columns:

@@ -10,9 +10,10 @@ from kvforensics.carriers.docker_json import DockerJson
 from kvforensics.carriers.docker_text import DockerText
 from kvforensics.carriers.journal_export import JournalExport
 from kvforensics.carriers.journal_json import JournalJson
-from kvforensics.carriers.journal_verbose import JournalVerbose
-from kvforensics.carriers.logs_json import LogsJson
 from kvforensics.carriers.journal_short import JournalShort
+from kvforensics.carriers.journal_verbose import JournalVerbose
+from kvforensics.carriers.kubectl import Kubectl
+from kvforensics.carriers.logs_json import LogsJson
 from kvforensics.carriers.plain import Plain
 from kvforensics.carriers.slurm import Slurm
 from kvforensics.carriers.syslog import Syslog
@@ -28,6 +29,7 @@ CARRIERS: tuple[Carrier, ...] = (
     Slurm(),
     Syslog(),
     DockerText(),
+    Kubectl(),
     LogsJson(),
     JournalExport(),
     JournalJson(),

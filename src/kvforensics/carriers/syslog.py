@@ -34,8 +34,13 @@ _NEW = (
     rf"^{_PRIORITY}1 (?P<time>{STAMP}|-) (?P<host>[^ ]{{1,255}}) (?P<ident>[^ ]{{1,48}})"
     rf" (?P<pid>[^ ]{{1,128}}) [^ ]{{1,32}} {_DATA}(?: (?P<message>.*))?$"
 )
+_SINGLE = compiled(_NEW.replace("(?: (?P<message>.*))?$", " "))
+_DOUBLED = compiled(
+    _NEW.replace("(?: (?P<message>.*))?$", "  ")
+)  # the message begins with a space in rsyslog
 _FORMS = {"new": _NEW, "iso": _ISO, "bsd": _BSD}
 _LINES = [compiled(pattern) for pattern in _FORMS.values()]
+_BARE = compiled(_ISO.replace(f"(?:{_PRIORITY})?", "", 1))
 _JOURNAL = compiled(r"^(?:-- (?:Boot|Journal begins|Logs begin|No entries|cursor:|Reboot)| {20,})")
 _FRACTION = compiled(r"^[0-9-]{10}T[0-9:]{8}\.")
 _FIELDS = ("time", "wall", "host", "ident", "pid", "message")
@@ -54,24 +59,21 @@ class Syslog:
         ISO lines without a fraction, and those among lines that only journalctl prints, are its `short-iso`
         of systemd 257 and later, which has the same form.
         """
-        iso = [line for line in head.lines if not line.startswith(b"<")]
-        if any(_JOURNAL.match(line) for line in iso) or (iso and not share(iso, _FRACTION)):
+        iso = [line for line in head.lines if _BARE.match(line)]
+        if iso and (not share(iso, _FRACTION) or share(head.lines, _JOURNAL)):
             return 0.0
         return share(head.lines, *_LINES)
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the lines; one of another form keeps its text and has neither time nor host."""
-        doubled: bool | None = None  # whether the template puts a second space before the message
+        doubled = share(blocks.head.lines, _DOUBLED) > 0.5 * share(blocks.head.lines, _SINGLE)
         for block in blocks:
             lines = block.text()
             parts, new = _parts(lines)
-            spoken = parts["message"].filter(new & (parts["message"] != ""))
-            if doubled is None and len(spoken):
-                doubled = spoken[0].startswith(" ")
             message = parts["message"]
             if doubled:
                 message = message.str.strip_prefix(" ").zip_with(new, message)
-            message = message.zip_with(new, message).str.strip_prefix("\ufeff").zip_with(new, message)
+            message = message.str.strip_prefix("\ufeff").zip_with(new, message)
             yield record_frame(
                 context,
                 {
