@@ -1,4 +1,7 @@
-"""The whole, as one frozen object: what every view draws. Views compute nothing."""
+"""The whole, as one frozen object: what every view draws. Views compute nothing.
+
+`analyse` is the one way to get it: it drives the stages in their order, and holds no rule itself.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import polars as pl
 
     from kvforensics.events import Event
     from kvforensics.findings.finding import Finding
     from kvforensics.launches import Launch
+    from kvforensics.options import Options
     from kvforensics.records import Origins, Place, Source
     from kvforensics.sizing.budget import Budget
     from kvforensics.verdicts.verdict import Verdict
@@ -75,3 +79,18 @@ class Analysis:
     def is_problem(self) -> bool:
         """Whether any finding is a warning or an error."""
         return any(f.severity in ("warning", "error") for s in self.services for f in s.findings)
+
+
+def analyse(paths: Iterable[str], options: Options | None = None) -> Analysis:
+    """Read all inputs and judge what happened.
+
+    `paths` are files, folders (their files, recursively) and `-` for standard input. The same inputs give
+    the same analysis, in whatever order they are named and wherever a log was cut in two, except for
+    `sources` and the places of evidence. A part of an input that cannot be read is damage in `coverage`.
+
+    Raises NothingReadableError when no input could be read, NoLaunchError when they hold no SGLang launch
+    (or none that the options ask for), UsageError for options that cannot be carried out.
+    """
+    from kvforensics.assembly import assemble  # noqa: PLC0415 - types of this module are read by light code
+
+    return assemble(paths, options)

@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from kvforensics.launches import processes
+from kvforensics.launches.items import by_source
 from kvforensics.launches.kinds import HOST_WIDE, UNIT_START, WEAK, is_systemd, proves_sglang
 from kvforensics.launches.order import arrange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kvforensics.events import Event
     from kvforensics.launches.items import Item
     from kvforensics.records import Origin, Origins, Source
 
 _NO_SERVICE = re.compile(r"init\.scope|session-.*\.scope|user@[0-9]+\.service|user\.slice|-\.slice")
+NEWEST_KEPT = 5000  # events that are kept though no server is known yet that they concern
 START_WITHIN_S = 900  # a server's first line follows systemd's word about its start within this
 
 
@@ -65,6 +68,15 @@ def split(
         for items in group.items.values():
             items.sort(key=lambda item: place[id(item)])
     return sorted(groups.values(), key=lambda group: tuple(part or "" for part in group.key))
+
+
+def relevant(events: Sequence[Event], sources: Sequence[Source], origins: Origins) -> list[Event]:
+    """Return the events that concern an SGLang server, and the newest ones, whose server may yet speak."""
+    kept: set[int] = {id(event) for event in events[-NEWEST_KEPT:]}
+    for group in split(by_source(events, None, None), sources, origins):
+        for items in (*group.items.values(), group.host_wide):
+            kept.update(id(item.event) for item in items)
+    return [event for event in events if id(event) in kept]
 
 
 def _renamed(key: Key | None, item: Item, names: Mapping[tuple[Key, int | None], Key]) -> Key | None:

@@ -1,0 +1,154 @@
+"""Everything that is kept of the inputs while they are read, block by block, in bounded memory.
+
+Rare events are kept whole, but floods are not: what repeats itself without end is kept as its first and its
+last event with a count between, and systemd's words about units that are no SGLang server are dropped once
+there are many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from kvforensics.carriers import expand, open_source
+from kvforensics.errors import InputError, NothingReadableError
+from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
+from kvforensics.launches.services import relevant
+from kvforensics.parsing import Parser
+from kvforensics.records import Origins, Source
+from kvforensics.samples import Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from kvforensics.events import Event, EventBlock, ShapeCount
+    from kvforensics.options import Options
+
+SAME_KEPT = 20  # equal events of one process in a row of a launch
+KIND_KEPT = 1000  # events of one kind and process in a row of a launch
+MOST_EVENTS = 100_000  # before events that concern no SGLang server are dropped
+MOST_SHAPES = 20_000  # distinct unknown shapes that are told apart
+OTHER_SHAPES = "(other shapes)"
+_MARKS = UNIT_START | UNIT_GONE | RANK_BEGINS | {"server_args", "summary", "ready", "kernel_oom_kill"}
+
+
+@dataclass(slots=True)
+class Intake:
+    """What the inputs held."""
+
+    sources: list[Source] = field(default_factory=list)
+    origins: Origins = field(default_factory=Origins)
+    events: list[Event] = field(default_factory=list)
+    samples: Samples = field(default_factory=Samples)
+    shapes: dict[str, ShapeCount] = field(default_factory=dict)
+    records: int = 0
+    understood: int = 0
+    unknown: int = 0
+
+    def add(self, block: EventBlock, floods: Floods) -> None:
+        """Keep what a block says."""
+        kept = list(chain.from_iterable(floods.take(event) for event in block.rare))
+        self.events += kept
+        self.samples.add(block, {event.line for event in kept if "repeated" not in event.fields})
+        self.records += block.records
+        self.understood += block.understood
+        self.unknown += block.unknown
+        for name, shape in block.shapes.items():
+            known = self.shapes.get(name)
+            if known is None and len(self.shapes) >= MOST_SHAPES:
+                name = OTHER_SHAPES  # noqa: PLW2901 - the shape is counted under another name
+                known = self.shapes.get(name)
+            if known is None:
+                self.shapes[name] = replace(shape, shape=name)
+            else:
+                known.count += shape.count
+
+
+def read(paths: Iterable[str], options: Options) -> Intake:
+    """Read all inputs. An unreadable one becomes damage of its source.
+
+    Raises NothingReadableError when none could be read.
+    """
+    intake = Intake()
+    failures: list[InputError] = []
+    for path in expand(paths):
+        try:
+            _read_one(path, options, intake)
+        except InputError as error:
+            failures.append(error)
+            source = Source(path)
+            source.add_damage("unreadable", 1)
+            intake.sources.append(source)
+    if failures and len(failures) == len(intake.sources):
+        first = failures[0]
+        raise NothingReadableError(first.message, where=first.where, hint=first.hint)
+    if not intake.sources:
+        raise NothingReadableError(
+            "no input was found", hint="name a file, a folder, or - for standard input"
+        )
+    return intake
+
+
+def _read_one(path: str, options: Options, intake: Intake) -> None:
+    index = len(intake.sources)
+    opened = open_source(path, options, intake.origins, index)
+    intake.sources.append(opened.source)
+    parser = Parser(index, opened.source, intake.origins, options.tz)
+    floods = Floods(intake.origins)
+    most = MOST_EVENTS
+    for frame in opened:
+        intake.add(parser.feed(frame), floods)
+        if len(intake.events) > most:
+            intake.events = relevant(intake.events, intake.sources, intake.origins)
+            most = max(MOST_EVENTS, 2 * len(intake.events))
+    intake.add(parser.close(), floods)
+    intake.events += floods.close()
+
+
+class Floods:
+    """Lets through what is rare, and of a flood its first events and its last.
+
+    The last one's field `repeated` is the number of events before it that were left out.
+    """
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._counts: dict[Hashable, int] = {}
+        self._held: dict[Hashable, tuple[Event, int]] = {}
+
+    def take(self, event: Event) -> Sequence[Event]:
+        """Return the events to keep now, in order."""
+        if event.kind in _MARKS:
+            return [*self.close(), event]
+        origin = self._origins[event.origin]
+        kind = (origin.host, origin.unit, origin.container, origin.ident, event.kind)
+        many = self._count(kind) > KIND_KEPT
+        key = kind if many else (*kind, event.ranks, _frozen(event.fields))
+        if not many and self._count(key) <= SAME_KEPT:
+            return [event]
+        _, left_out = self._held.get(key, (event, -1))
+        self._held[key] = (event, left_out + 1)
+        return []
+
+    def _count(self, key: Hashable) -> int:
+        self._counts[key] = self._counts.get(key, 0) + 1
+        return self._counts[key]
+
+    def close(self) -> list[Event]:
+        """Return what was held back, and begin to count anew."""
+        held = [
+            replace(event, fields={**event.fields, "repeated": left_out})
+            for event, left_out in self._held.values()
+        ]
+        self._counts.clear()
+        self._held.clear()
+        return sorted(held, key=lambda event: event.line)
+
+
+def _frozen(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        return tuple((key, _frozen(item)) for key, item in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(item) for item in value)
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
