@@ -43,7 +43,7 @@ Files = Annotated[
     typer.Argument(
         metavar="FILE...",
         show_default=False,
-        help="Logs, compressed or not, folders of logs, or - for standard input; told apart by their content.",
+        help="Logs, compressed or not, folders of logs, or - for standard input; told by content.",
     ),
 ]
 Format = Annotated[

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvforensics.report.inert import inert
 from kvforensics.report.terminal.figures import UNKNOWN, clock, count, gib, setting, share, span
 from kvforensics.report.terminal.signs import ENDS, STRANGE
 
@@ -79,13 +78,13 @@ def _life(launch: Launch, page: Page) -> list[Text]:
     if launch.ready_at and until and until > launch.ready_at:
         parts.append(page.text(f"up {span(until - launch.ready_at)}"))
     when = f" {clock(launch.ended_at, launch.started_at)}" if launch.ended_at else ""
-    parts.append(page.text((f"{end.words or inert(launch.end)}{when}", end.style)))
+    parts.append(page.text((f"{end.words or launch.end}{when}", end.style)))
     return parts
 
 
 def _server(launch: Launch, before: Launch | None, page: Page) -> list[Text]:
     parts = []
-    name = "SGLang" if launch.engine == "sglang" else inert(launch.engine)
+    name = "SGLang" if launch.engine == "sglang" else launch.engine
     if launch.version.oldest or launch.version.newest:
         ends = [launch.version.oldest or "", launch.version.newest or ""]
         version = ends[0] if ends[0] == ends[1] else f"{ends[0] or '…'} to {ends[1] or '…'}"
@@ -105,13 +104,13 @@ def _server(launch: Launch, before: Launch | None, page: Page) -> list[Text]:
             "cmdline": "settings from the command line",
             "unit_file": "settings from the unit file",
             "partial": "settings in part",
-        }.get(launch.config.source, inert(launch.config.source))
+        }.get(launch.config.source, launch.config.source)
         parts.append(page.text((source, "yellow")))
     if launch.config.truncated:
         parts.append(page.text(("settings cut off", "yellow")))
     place = launch.evidence.get("config") or launch.evidence.get("pool_tokens")
     if place is not None:
-        parts.append(page.text((f"{inert(place.path)}:{place.line}", "dim")))
+        parts.append(page.text((f"{place.path}:{place.line}", "dim")))
     return parts
 
 

@@ -32,7 +32,7 @@ def draw_changes(verdicts: Sequence[Verdict], page: Page) -> None:
         draw_verdict(verdict, page)
         page.write(_gap(page))
     if folded:
-        names = ", ".join(inert(name) for name in folded)
+        names = ", ".join(name for name in folded)
         said = f"{plural(len(folded), 'other setting')} changed, nothing to do with memory: {names}"
         page.prose(page.text((said, "dim")), rail=_rail(page))
         page.write(_gap(page))
@@ -43,7 +43,7 @@ def draw_verdict(verdict: Verdict, page: Page) -> None:
     sign = VERDICTS.get(verdict.verdict, STRANGE)
     change = verdict.change
     head = page.text(
-        (inert(verdict.verdict), sign.style), "  ", (inert(change.setting), "bold"),
+        (verdict.verdict, sign.style), "  ", (change.setting, "bold"),
         f"  {setting(change.before)} → {setting(change.after)}",
     )  # fmt: skip
     if change.requested is not None:
@@ -56,10 +56,10 @@ def draw_verdict(verdict: Verdict, page: Page) -> None:
         head = Text.assemble(head, " " * spare, words)
     page.prose(head, rail=mark, hang=_INDENT)
     rail = _rail(page)
-    page.prose(page.text(inert(verdict.reason)), rail=rail, indent=_INDENT)
+    page.prose(page.text(verdict.reason), rail=rail, indent=_INDENT)
     page.items(_effects(verdict.effects, page), rail=rail, indent=_INDENT)
     if verdict.advice:
-        page.prose(page.text((f"→ {inert(verdict.advice)}", "bold green")), rail=rail, indent=_INDENT, hang=2)
+        page.prose(page.text((f"→ {verdict.advice}", "bold green")), rail=rail, indent=_INDENT, hang=2)
     if change.evidence:
         page.prose(page.text((places(change.evidence), "dim")), rail=rail, indent=_INDENT)
 
@@ -71,11 +71,11 @@ def draw_trail(trail: Sequence[Event], paths: Sequence[str], page: Page) -> None
         said = page.text((when, "dim"), "  ")
         user, command = event.fields.get("user"), event.fields.get("command")
         if command:
-            said.append_text(page.text((f"{inert(str(user or 'someone'))} ran ", "dim")))
+            said.append_text(page.text((f"{user or 'someone'!s} ran ", "dim")))
             said.append_text(page.text((inert(str(command), _LONGEST_COMMAND), "italic")))
         else:
             said.append_text(page.text(inert((event.text or event.kind).strip(), _LONGEST_COMMAND)))
-        said.append_text(page.text((f"  {inert(paths[event.source])}:{event.line}", "dim")))
+        said.append_text(page.text((f"  {paths[event.source]}:{event.line}", "dim")))
         page.prose(said, rail=_rail(page), hang=10)
     if len(trail) > _MOST_TRAIL:
         page.prose(page.text((f"… and {len(trail) - _MOST_TRAIL} more", "dim")), rail=_rail(page))
@@ -85,7 +85,7 @@ def draw_trail(trail: Sequence[Event], paths: Sequence[str], page: Page) -> None
 
 def places(evidence: Sequence[Place]) -> str:
     """`incident.export:12, old.log:7`, at most three."""
-    named = ", ".join(f"{inert(place.path)}:{place.line}" for place in evidence[:3])
+    named = ", ".join(f"{place.path}:{place.line}" for place in evidence[:3])
     return named + (f" and {len(evidence) - 3} more" if len(evidence) > 3 else "")  # noqa: PLR2004 - as above
 
 

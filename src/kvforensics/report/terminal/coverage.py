@@ -25,7 +25,7 @@ def draw_coverage(analysis: Analysis, page: Page, *, most: int | None = _FEW) ->
         carrier = " in ".join((*reversed(source.layers), source.carrier))
         page.prose(
             page.text(
-                ("read ", "dim"), inert(source.path),
+                ("read ", "dim"), source.path,
                 (f"  {carrier}  {plural(source.records, 'record')}{when}", "dim"),
             ),
             rail=bare, hang=5,
@@ -37,13 +37,13 @@ def draw_coverage(analysis: Analysis, page: Page, *, most: int | None = _FEW) ->
     page.prose(page.text((said, style)), rail=bare)
     shapes = coverage.unknown_shapes[:most]
     for shape in shapes:
-        first = f"{inert(shape.first.path)}:{shape.first.line}"
+        first = f"{shape.first.path}:{shape.first.line}"
         said = f"{count(shape.count)} × {inert(shape.shape, _LONGEST_SHAPE)}"
         page.prose(page.text(said, (f"  first {first}", "dim")), rail=bare, indent=2, hang=2)
     if len(shapes) < len(coverage.unknown_shapes):
         more = len(coverage.unknown_shapes) - len(shapes)
         page.prose(page.text((f"… and {more} more: kvforensics coverage", "dim")), rail=bare, indent=2)
     for damage in coverage.damaged:
-        first = f"{inert(damage.first.path)}:{damage.first.line}"
+        first = f"{damage.first.path}:{damage.first.line}"
         said = f"damaged: {count(damage.count)} {damage.kind}"
         page.prose(page.text((said, "yellow"), (f"  first {first}", "dim")), rail=bare)

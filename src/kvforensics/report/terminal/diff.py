@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def draw(service: Service, older: Launch, newer: Launch, verdicts: Sequence[Verdict], page: Page) -> None:
     """Draw the comparison of two launches of one service."""
-    page.write(page.text((f"{inert(service.id)}  {older.id} → {newer.id}", "bold")))
+    page.write(page.text((f"{service.id}  {older.id} → {newer.id}", "bold")))
     page.write()
     _draw_table(_figures(service, older, newer), older, newer, page)
     page.write()
@@ -74,7 +74,7 @@ def _column(service: Service, launch: Launch) -> dict[str, str]:
         rows |= {
             "budget of the pools": gib(budget.rest_gib),
             "bytes a token": count(budget.bytes_per_token),
-            "what binds": inert(budget.binding),
+            "what binds": budget.binding,
         }
     return rows | {
         "usage up to": share(seen.peak_token_usage),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvforensics.report.inert import inert
 from kvforensics.report.terminal.band import rail
 from kvforensics.report.terminal.change import places
 from kvforensics.report.terminal.figures import clock
@@ -25,16 +24,14 @@ def draw_findings(findings: Sequence[Finding], page: Page, *, railed: bool = Tru
     for finding in findings:
         sign = SEVERITIES.get(finding.severity, STRANGE)
         page.prose(
-            page.text((f"{sign.mark} {finding.id}", sign.style), "  ", (inert(finding.title), "bold")),
+            page.text((f"{sign.mark} {finding.id}", sign.style), "  ", (finding.title, "bold")),
             rail=edge,
             hang=_INDENT,
         )
         if finding.detail:
-            page.prose(page.text(inert(finding.detail)), rail=edge, indent=_INDENT)
+            page.prose(page.text(finding.detail), rail=edge, indent=_INDENT)
         if finding.fix:
-            page.prose(
-                page.text((f"→ {inert(finding.fix)}", "bold green")), rail=edge, indent=_INDENT, hang=2
-            )
+            page.prose(page.text((f"→ {finding.fix}", "bold green")), rail=edge, indent=_INDENT, hang=2)
         where = [clock(finding.at)] if finding.at else []
         where += [places(finding.evidence)] if finding.evidence else []
         if where:

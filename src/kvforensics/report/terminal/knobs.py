@@ -23,26 +23,28 @@ _FIGURES = {
 }
 _WAYS = {"+": "up", "-": "down", "0": "·", "cap": "capped", "±": "depends"}
 
+_WAY_WIDTH = 8
 _WORDS = {"but": "conditions", "in the log": "log", "unit": "unit", "part of": "feature"}
 _LISTS = {"follows from": "derived_from", "older names": "older_names", "newer names": "newer_names"}
 _LEGEND = (
-    "Which way a figure moves when the setting is raised or switched on. * is often taken for a setting of the "
-    "pool and is none. One at length: kvforensics knobs context_length. Settings without a row are not about memory."
+    "Which way a figure moves when the setting is raised or switched on. * is often taken for a setting of "
+    "the pool and is none. Settings without a row are not about memory. "
+    "One at length: kvforensics knobs context_length"
 )
 
 
 def draw_all(knobs: Iterable[Mapping[str, Any]], page: Page) -> None:
     """Draw one row for each setting of memory: which figures move when it is raised."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("setting", no_wrap=True, overflow="fold")
+    table.add_column("setting", overflow="fold")
     for name in _FIGURES.values():
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, no_wrap=True, min_width=_WAY_WIDTH)
     for knob in knobs:
         if not knob["memory_setting"]:
             continue
         ways = [page.text(_WAYS.get(str(knob["direction"].get(figure, "?")), "?")) for figure in _FIGURES]
         mistaken = (" *", "bold yellow") if knob["mistaken_for"] == "pool" else ""
-        table.add_row(page.text((inert(knob["name"]), "bold"), mistaken), *ways)
+        table.add_row(page.text((knob["name"], "bold"), mistaken), *ways)
     page.write(table)
     page.write()
     page.prose(page.text((_LEGEND, "dim")), rail=page.text())
@@ -51,8 +53,8 @@ def draw_all(knobs: Iterable[Mapping[str, Any]], page: Page) -> None:
 def draw_one(knob: Mapping[str, Any], page: Page) -> None:
     """Draw what one setting is an input of, by release, and why."""
     bare = page.text()
-    page.write(page.text((inert(knob["name"]), "bold"), (f"  {inert(', '.join(knob['flags']))}", "dim")))
-    page.prose(page.text(inert(knob["why"] or "Nothing is known of what it does.")), rail=bare)
+    page.write(page.text((knob["name"], "bold"), (f"  {inert(', '.join(knob['flags']))}", "dim")))
+    page.prose(page.text(knob["why"] or "Nothing is known of what it does."), rail=bare)
     if knob["mistaken_for"] == "pool":
         page.prose(
             page.text(("Often taken for a setting of the pool; it is none.", "bold yellow")), rail=bare
@@ -68,12 +70,12 @@ def draw_one(knob: Mapping[str, Any], page: Page) -> None:
     rows += [(label, str(knob[key])) for label, key in _WORDS.items() if knob[key]]
     rows += [(label, ", ".join(knob[key])) for label, key in _LISTS.items() if knob[key]]
     for name, value in rows:
-        page.prose(page.text((f"{name:<18}", "dim"), inert(value)), rail=bare, hang=18)
+        page.prose(page.text((f"{name:<18}", "dim"), value), rail=bare, hang=18)
     _draw_list("what has been seen", [_pattern(p, page) for p in knob["patterns"]], page)
     _draw_list("known issues", [_issue(i, page) for i in knob["issues"]], page)
     _draw_list(
         "read in SGLang's source (path:line@release)",
-        [page.text((inert(s), "dim")) for s in knob["source"]],
+        [page.text((s, "dim")) for s in knob["source"]],
         page,
     )
 
@@ -88,15 +90,13 @@ def _draw_list(title: str, lines: list[Text], page: Page) -> None:
 
 
 def _pattern(pattern: Mapping[str, Any], page: Page) -> Text:
-    fix = f" → {inert(pattern['fix'])}" if pattern["fix"] else ""
-    return page.text(
-        (f"{inert(pattern['code'])}{_range(pattern)}  ", "bold"), inert(pattern["why"]), (fix, "green")
-    )
+    fix = f" → {pattern['fix']}" if pattern["fix"] else ""
+    return page.text((f"{pattern['code']}{_range(pattern)}  ", "bold"), pattern["why"], (fix, "green"))
 
 
 def _issue(issue: Mapping[str, Any], page: Page) -> Text:
-    fix = f" → {inert(issue['fix'])}" if issue["fix"] else ""
-    return page.text(f"{inert(issue['title'])}{_range(issue)}", (fix, "green"))
+    fix = f" → {issue['fix']}" if issue["fix"] else ""
+    return page.text(f"{issue['title']}{_range(issue)}", (fix, "green"))
 
 
 def _range(row: Mapping[str, Any]) -> str:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
+from rich.text import Text
 
-from kvforensics.report.inert import inert
-from kvforensics.report.terminal.figures import clock, count, setting, span
+from kvforensics.report.terminal.figures import count, setting, span
 from kvforensics.report.terminal.signs import ENDS, NOT_ABOUT_MEMORY, STRANGE, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.text import Text
 
     from kvforensics.analysis import Analysis, Service
     from kvforensics.launches import Launch
     from kvforensics.report.terminal.page import Page
     from kvforensics.verdicts.verdict import Verdict
 
+_COLUMNS = ("", "started (UTC)", "ready", "end", "version", "pool", "context", "running", "free")
 _RIGHT = ("ready", "pool", "context", "running", "free")
 
 
@@ -28,22 +26,30 @@ def draw(analysis: Analysis, page: Page) -> None:
     for number, service in enumerate(analysis.services):
         if number:
             page.write()
-        page.write(page.text((inert(service.id), "bold")))
-        page.write(_table(service, page))
+        page.write(page.text((service.id, "bold")))
+        _draw_table(service, page)
 
 
-def _table(service: Service, page: Page) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim", expand=False)
-    for name in ("", "started (UTC)", "ready", "end", "version", "pool", "context", "running", "free"):
-        table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=True, overflow="fold")
-    before: Launch | None = None
-    for launch in service.launches:
-        table.add_row(*_row(launch, before, page))
-        changes = [v for v in service.verdicts if v.change.to_launch == launch.id]
-        for line in _changes(changes, page):
-            table.add_row("", line)
-        before = launch
-    return table
+def _draw_table(service: Service, page: Page) -> None:
+    befores = [None, *service.launches]
+    rows = [_row(launch, before, page) for launch, before in zip(service.launches, befores, strict=False)]
+    head = [page.text((name, "dim")) for name in _COLUMNS]
+    widths = [max(cell.cell_len for cell in column) for column in zip(head, *rows, strict=True)]
+    gap = " " * (2 if sum(widths) + 2 * len(widths) <= page.width else 1)
+
+    def write(cells: Sequence[Text]) -> None:
+        page.write(Text(gap).join(_padded(*each) for each in zip(_COLUMNS, cells, widths, strict=True)))
+
+    write(head)
+    for launch, row in zip(service.launches, rows, strict=True):
+        write(row)
+        for line in _changes([v for v in service.verdicts if v.change.to_launch == launch.id], page):
+            page.prose(line, rail=page.text(), indent=widths[0] + len(gap), hang=2)
+
+
+def _padded(name: str, cell: Text, width: int) -> Text:
+    room = " " * (width - cell.cell_len)
+    return Text.assemble(room, cell) if name in _RIGHT else Text.assemble(cell, room)
 
 
 def _row(launch: Launch, before: Launch | None, page: Page) -> list[Text]:
@@ -59,14 +65,15 @@ def _row(launch: Launch, before: Launch | None, page: Page) -> list[Text]:
         if oldest == newest
         else f"{oldest or ''}..{newest or ''}"
     )
-    started = clock(launch.started_at) if launch.complete_start else "before the log"
+    known = launch.complete_start and launch.started_at
+    started = f"{launch.started_at:%Y-%m-%d %H:%M}" if known else "before the log"
     grown = before is not None and before.pool_tokens != launch.pool_tokens
     return [
         page.text((launch.id, "bold")),
         page.text(started),
         page.text(ready),
         page.text((launch.end, end.style)),
-        page.text(inert(version)),
+        page.text(version),
         page.text((count(launch.pool_tokens), "bold" if grown else "")),
         page.text((count(launch.context_len), _context_style(launch))),
         page.text(count(launch.max_running_requests)),
@@ -87,8 +94,8 @@ def _changes(verdicts: Sequence[Verdict], page: Page) -> list[Text]:
         sign, change = VERDICTS.get(verdict.verdict, STRANGE), verdict.change
         lines.append(
             page.text(
-                (f"{sign.mark} {inert(verdict.verdict)}", sign.style),
-                f" {inert(change.setting)} {setting(change.before)} → {setting(change.after)}",
+                (f"{sign.mark} {verdict.verdict}", sign.style),
+                f" {change.setting} {setting(change.before)} → {setting(change.after)}",
             )
         )
     return lines

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from kvforensics.report.inert import encodable
+from kvforensics.report.inert import encodable, inert
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,8 @@ class Page:
         return made
 
     def sayable(self, words: str) -> str:
-        """Return `words` with the signs that the encoding lacks replaced."""
+        """Return `words` inert, and with the signs that the encoding lacks replaced."""
+        words = inert(words)
         if not self.ascii:
             return words
         return encodable(words.translate(_ASCII), self.console.encoding or "ascii")

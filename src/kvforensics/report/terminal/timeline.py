@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvforensics.report.inert import inert
 from kvforensics.report.terminal.band import Scale, draw_launch
 from kvforensics.report.terminal.change import draw_changes, draw_trail
 from kvforensics.report.terminal.coverage import draw_coverage
@@ -73,12 +72,13 @@ def _draw_folded(launches: Sequence[Launch], page: Page) -> None:
         return
     first, last = launches[0], launches[-1]
     names = first.id if first is last else f"{first.id} … {last.id}"
-    said = f"{names}  {plural(len(launches), 'launch', 'launches')} from {clock(first.started_at)}: nothing changed"
+    number = plural(len(launches), "launch", "launches")
+    said = f"{names}  {number} from {clock(first.started_at)}: nothing changed"
     page.prose(page.text((said, "dim")), rail=page.text(("┊ ", "dim")))
 
 
 def _draw_heading(service: Service, page: Page) -> None:
-    page.write(page.text((inert(service.id), "bold")))
+    page.write(page.text((service.id, "bold")))
     times = [t for x in service.launches for t in (x.started_at, x.ended_at, x.last_at) if t is not None]
     parts = [plural(len(service.launches), "launch", "launches")]
     if times:
@@ -91,9 +91,7 @@ def _draw_heading(service: Service, page: Page) -> None:
         if found:
             names = ", ".join(f"{v.change.setting} ({v.change.to_launch})" for v in found[:3])
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""  # noqa: PLR2004 - as many as are named
-            said.append(
-                page.text((f"{sign.mark} {len(found)} {sign.words}:", sign.style), f" {inert(names)}{more}")
-            )
+            said.append(page.text((f"{sign.mark} {len(found)} {sign.words}:", sign.style), f" {names}{more}"))
     page.items(said, rail=page.text())
     page.write()
 
