@@ -6,33 +6,38 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics.carriers.selection import Selection
 from kvforensics.records import RECORD_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from kvforensics.carriers.carrier import Context
+    from kvforensics.records import Source
 
 
 def accounted(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.DataFrame]:
     """Yield frames of exactly `RECORD_SCHEMA`, and add them to the source's counters and damage."""
-    source = context.source
+    selection = Selection(context)
     for frame in frames:
-        kept = frame.select(RECORD_SCHEMA.names())
-        if not kept.height:
-            continue
-        source.records += kept.height
-        first, last = kept["at"].min(), kept["at"].max()
-        if first is not None and last is not None:
-            source.first_at = first if source.first_at is None else min(source.first_at, first)
-            source.last_at = last if source.last_at is None else max(source.last_at, last)
-            source.time_basis = "carrier"
-        damaged = kept.filter(pl.col("damage").is_not_null())
-        if damaged.height:
-            for kind, line, count in (
-                damaged.group_by("damage", maintain_order=True)
-                .agg(pl.col("line").min(), pl.len())
-                .iter_rows()
-            ):
-                source.add_damage(kind, line, count)
-        yield kept
+        kept = selection.of(frame.select(RECORD_SCHEMA.names()))
+        if kept.height:
+            _count(kept, context.source)
+            yield kept
+
+
+def _count(frame: pl.DataFrame, source: Source) -> None:
+    source.records += frame.height
+    row = frame.select(pl.col("at").min().alias("first"), pl.col("at").max().alias("last")).row(0)
+    times: list[datetime] = [time for time in row if time is not None]
+    if times:
+        source.first_at = min(times if source.first_at is None else [source.first_at, *times])
+        source.last_at = max(times if source.last_at is None else [source.last_at, *times])
+        source.time_basis = "carrier"
+    if frame["damage"].null_count() == frame.height:
+        return
+    damaged = frame.filter(pl.col("damage").is_not_null())
+    kinds = damaged.group_by("damage", maintain_order=True).agg(pl.col("line").min(), pl.len())
+    for kind, line, count in kinds.iter_rows():
+        source.add_damage(kind, line, count)

@@ -160,7 +160,7 @@ def cut_text(data: bytes, length: int) -> bytes:
 
 
 def _cut_long_lines(data: bytes, length: int) -> tuple[bytes, tuple[int, ...]]:
-    """Cut lines longer than `length`. Each covers a multiple of `length`, so only those places are looked at."""
+    """Cut lines longer than `length`. Each covers a multiple of it, so only those places are looked at."""
     spans: list[tuple[int, int]] = []
     for position in range(0, len(data), length):
         if spans and position < spans[-1][1]:

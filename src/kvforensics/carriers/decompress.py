@@ -20,22 +20,31 @@ if TYPE_CHECKING:
 OUTPUT_BYTES = 1 << 20  # of one step, so that a bomb never fills memory
 BOMB_BYTES = 256 << 20  # output from which the ratio is looked at
 BOMB_RATIO = 500  # logs reach about 100
+WINDOW_LOG = 28  # 256 MiB: `zstd --long` takes 128, `xz -9` 65; a header may ask for any amount
 LAYERS = 3  # a .gz inside a .gz is read; deeper nesting is left as it is
 HEAD_BYTES = 6
 
 
 class Decompressor(Protocol):
-    """What zlib, bz2, lzma and zstd share."""
+    """What bz2, lzma and zstd share."""
 
     @property
-    def eof(self) -> bool: ...
+    def eof(self) -> bool:
+        """Whether the member has ended."""
+        ...
+
     @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+    def unused_data(self) -> bytes:
+        """What was given after the member's end."""
+        ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        """Return up to `max_length` bytes; input that is left is kept for the next call."""
+        ...
 
 
-class _Zlib:
-    """zlib's decompressor with the interface of the others: it hands back what it did not take."""
+class _Gzip:
+    """zlib's decompressor in the form of the others: it keeps the input that it did not take."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)
@@ -53,14 +62,18 @@ class _Zlib:
 
 
 def _zstd() -> Decompressor:
-    limit = zstd.DecompressionParameter.window_log_max
-    return zstd.ZstdDecompressor(options={limit: min(limit.bounds()[1], 31)})
+    return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: WINDOW_LOG})
+
+
+def _xz() -> Decompressor:
+    return lzma.LZMADecompressor(memlimit=1 << WINDOW_LOG)
 
 
 _MAGICS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
-    (b"\x1f\x8b", _Zlib),
+    (b"\x1f\x8b", _Gzip),
     (b"\x28\xb5\x2f\xfd", _zstd),
-    (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
+    *((bytes((0x50 + number, 0x2A, 0x4D, 0x18)), _zstd) for number in range(16)),  # skippable frames first
+    (b"\xfd7zXZ\x00", _xz),
     (b"BZh", bz2.BZ2Decompressor),
 )
 _ERRORS = (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError, zstd.ZstdError)
@@ -68,7 +81,7 @@ _ERRORS = (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError, zstd.ZstdE
 
 @dataclass(slots=True)
 class Loss:
-    """Set when a stream ended before its end: what happened, in a few words."""
+    """Set when a stream ended before its end: `truncated`, `corrupt` or `decompression bomb`."""
 
     reason: str | None = None
 
@@ -83,7 +96,7 @@ def decompressed(stream: Iterable[bytes], loss: Loss) -> Iterator[bytes]:
         make = next((make for magic, make in _MAGICS if head.startswith(magic)), None)
         if make is None:
             break
-        stream = _members(stream, make, loss)
+        stream = _Members(make, loss).plain(stream)
     yield from stream
 
 
@@ -103,34 +116,46 @@ def _chain(head: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _members(stream: Iterable[bytes], make: Callable[[], Decompressor], loss: Loss) -> Iterator[bytes]:
-    member: Decompressor | None = None
-    taken = given = 0
-    for chunk in stream:
-        data = chunk
-        taken += len(data)
-        while data or (member is not None and not member.eof):
-            if member is None:
+class _Members:
+    """The members of one compressed stream, one after another."""
+
+    def __init__(self, make: Callable[[], Decompressor], loss: Loss) -> None:
+        self._make = make
+        self._loss = loss
+        self._member: Decompressor | None = None
+        self._taken = self._given = 0
+
+    def plain(self, stream: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield what the members hold, in pieces of at most `OUTPUT_BYTES`."""
+        for chunk in stream:
+            self._taken += len(chunk)
+            yield from self._feed(chunk)
+            if self._loss.reason is not None:
+                return
+        if self._member is not None:
+            self._loss.reason = "truncated"
+
+    def _feed(self, data: bytes) -> Iterator[bytes]:
+        while True:
+            if self._member is None:
                 data = data.lstrip(b"\0")  # padding between members
                 if not data:
-                    break
-                member = make()
+                    return
+                self._member = self._make()
             try:
-                out = member.decompress(data, OUTPUT_BYTES)
+                out = self._member.decompress(data, OUTPUT_BYTES)
             except _ERRORS:
-                loss.reason = loss.reason or "corrupt"
+                self._loss.reason = "corrupt"
+                return
+            if out:
+                yield out
+            self._given += len(out)
+            if self._given > BOMB_BYTES and self._given > BOMB_RATIO * self._taken:
+                self._loss.reason = "decompression bomb"
                 return
             data = b""
-            if out:
-                given += len(out)
-                yield out
-            if given > BOMB_BYTES and given > BOMB_RATIO * taken:
-                loss.reason = loss.reason or "decompression bomb"
-                return
-            if member.eof:
-                data = member.unused_data
-                member = None
+            if self._member.eof:
+                data = self._member.unused_data
+                self._member = None
             elif len(out) < OUTPUT_BYTES:
-                break
-    if member is not None:
-        loss.reason = loss.reason or "truncated"
+                return

@@ -111,7 +111,8 @@ class EntryReader:
         kinds: dict[int, str] = {}
         made["message"], raw = _messages(columns["MESSAGE"], kinds)
         made["cursor"] = _text(columns["__CURSOR"])
-        shown, stored = _instant(columns["_SOURCE_REALTIME_TIMESTAMP"]), _instant(columns["__REALTIME_TIMESTAMP"])
+        shown = _instant(columns["_SOURCE_REALTIME_TIMESTAMP"])
+        stored = _instant(columns["__REALTIME_TIMESTAMP"])
         made["at"] = shown.zip_with(shown.is_not_null(), stored)
         made["mono"] = _instant(columns["__MONOTONIC_TIMESTAMP"])
         made["extra"] = self._extras(rows, kinds)

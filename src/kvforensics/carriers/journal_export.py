@@ -1,8 +1,8 @@
 """`journalctl -o export`: a binary-safe streaming reader.
 
-The format (systemd's JOURNAL_EXPORT_FORMATS): `NAME=value` lines, or `NAME`, a 64-bit little-endian length, that
-many bytes and a line end; an empty line ends the entry. The bytes of a field may hold anything, an empty line
-too, so nothing is ever split at one without looking at the fields.
+The format (systemd's JOURNAL_EXPORT_FORMATS): `NAME=value` lines, or `NAME`, a 64-bit little-endian length,
+that many bytes and a line end; an empty line ends the entry. The bytes of a field may hold anything, an
+empty line too, so nothing is ever split at one without looking at the fields.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _FIRST_FIELD = b"__CURSOR="
 _BYTE_FIELDS = tuple(name.encode() for name in FIELDS)
 _NEEDED = frozenset(_BYTE_FIELDS)
 _DEFAULTS = (NO_MESSAGE, *(ABSENT for _ in FIELDS[1:]))
+_TEXT_DEFAULTS = tuple(zip(FIELDS, _DEFAULTS, strict=True))
+_BYTE_DEFAULTS = tuple(zip(_BYTE_FIELDS, _DEFAULTS, strict=True))
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _FIELD_LINE = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}=")
 _KNOWN_TIME = re.compile(rb"__REALTIME_TIMESTAMP=[0-9]+$")
@@ -39,7 +41,7 @@ class JournalExport:
     name = "journal-export"
 
     def score(self, head: Head) -> float:
-        """An entry begins with its cursor and its time; most of what follows has the form of a field."""
+        """Count fields, when an entry's cursor or time is among them."""
         lines = head.lines
         if not any(line.startswith(_FIRST_FIELD) or _KNOWN_TIME.match(line) for line in lines):
             return 0.0
@@ -245,7 +247,7 @@ class _Fields:
 
     def row(self) -> tuple[Any, ...]:
         values = self.values
-        return tuple(_value(values.get(name, default)) for name, default in zip(_BYTE_FIELDS, _DEFAULTS, strict=True))
+        return tuple(_value(values.get(name, default)) for name, default in _BYTE_DEFAULTS)
 
 
 def _value(value: Any) -> Any:
@@ -257,17 +259,14 @@ def _value(value: Any) -> Any:
     return value
 
 
-_TEXT_FIELDS = tuple(zip(FIELDS, _DEFAULTS, strict=True))
-
-
 def _text_entry(data: bytes) -> tuple[Any, ...] | None:
     """Read an entry that holds nothing but text lines with names that differ; None for any other."""
     try:
         lines = data.decode().split("\n")
-        values: dict[str, Any] = dict([line.split("=", 1) for line in lines])  # type: ignore[misc] # noqa: C404
+        values: dict[str, Any] = dict([line.split("=", 1) for line in lines])
     except ValueError:  # no `=`, or not UTF-8
         return None
     if len(values) != len(lines):
         return None
     get = values.get
-    return tuple([get(name, default) for name, default in _TEXT_FIELDS])
+    return tuple([get(name, default) for name, default in _TEXT_DEFAULTS])

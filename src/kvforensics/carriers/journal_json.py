@@ -1,8 +1,8 @@
 """`journalctl -o json`, `json-seq`, `json-sse` and `json-pretty`, with and without `-a`, coloured or not.
 
-Without `-a` journalctl writes null for a field of 4,096 bytes and more (name and `=` included): it is just the
-`server_args=` line that is lost. What is not UTF-8 or holds control characters comes as an array of byte values,
-a field that occurs several times as an array.
+Without `-a` journalctl writes null for a field of 4,096 bytes and more (name and `=` included): it is just
+the `server_args=` line that is lost. What is not UTF-8 or holds control characters comes as an array of byte
+values, a field that occurs several times as an array.
 """
 
 from __future__ import annotations
@@ -154,11 +154,11 @@ def _fast_rows(data: bytes) -> list[tuple[Any, ...]] | None:
 def _entry(line: bytes) -> tuple[tuple[Any, ...], str | None]:
     """Read one object; what is broken gives its complete fields, what is no entry its text."""
     try:
-        row = _row(_DECODER.decode(line))
+        row: tuple[Any, ...] | None = _row(_DECODER.decode(line))
     except (msgspec.MsgspecError, RecursionError):
         row = _lenient(line)
-        if row is None:
-            return _torn(line)
+    if row is None:
+        return _torn(line)
     if row[0] is NO_MESSAGE and not any(row[1:]):
         return (line.decode(errors="replace"), *_DEFAULTS[1:]), None if is_utf8(line) else "invalid_utf8"
     return row, None if is_utf8(line) else "invalid_utf8"
@@ -172,7 +172,8 @@ def _lenient(line: bytes) -> tuple[Any, ...] | None:
         fields = json.loads(line.decode(errors="replace"))
     except (ValueError, RecursionError):
         return None
-    return tuple(_known_type(fields.get(name, default)) for name, default in zip(FIELDS, _DEFAULTS, strict=True))
+    values = (fields.get(name, default) for name, default in zip(FIELDS, _DEFAULTS, strict=True))
+    return tuple(map(_known_type, values))
 
 
 def _known_type(value: Any) -> Any:

@@ -1,9 +1,8 @@
-"""journalctl's short family (`short`, `-precise`, `-iso`, `-full`, `-unix`, `-monotonic`, `with-unit` …) and
-rsyslog's traditional file, which has the same bytes.
+"""journalctl's short family and rsyslog's traditional file, which has the same bytes.
 
-A record is `TIME [HOST] IDENT[PID]: MESSAGE`. Further lines of a message are indented by the byte length of
-that prefix. A block is matched one stamp form after another, the form of the lines before first, so that a
-file of one form costs one pattern.
+The family: `short`, `short-precise`, `-iso`, `-iso-precise`, `-full`, `-unix`, `-monotonic`, `-delta`,
+`with-unit`, each with `--no-hostname`, `-r`, `-x`, `-a`, colours and localised months. A record is
+`TIME [HOST] IDENT[PID]: MESSAGE`; further lines of a message are indented by the byte length of that prefix.
 """
 
 from __future__ import annotations
@@ -15,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from kvforensics.carriers.frames import MORE_MAYBE, MORE_NO, record_frame
-from kvforensics.carriers.journal_stamps import STAMPS, Stamp
+from kvforensics.carriers.frames import MORE_MAYBE, record_frame
+from kvforensics.carriers.journal_prefix import Matcher, is_hostless, is_record, origin_of
+from kvforensics.carriers.journal_stamps import STAMPS
+from kvforensics.carriers.journal_text import below, program_text, text_damage, with_below
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
@@ -25,33 +26,18 @@ if TYPE_CHECKING:
     from kvforensics.carriers.blocks import Block, Blocks
     from kvforensics.carriers.carrier import Context, Head
 
-_STRICT = r"([^:]+):(?: |$)"
-_LENIENT = r"(.+?):(?: |$)"
-_RECORD = re.compile(
-    "(?:" + "|".join(stamp.pattern.replace(r"\p{L}", r"[^\W\d_]") for stamp in STAMPS) + ") "
-    r"(?:[A-Za-z0-9_.:-]+ )?[^\s:\[\]\"{}]+(?::[^\s:\[\]\"{}]+)*(?:\[[0-9]+\])?:(?: |$)"
-)
 _RFC3339 = re.compile(r"[0-9-]{10}T[0-9:]{8}\.[0-9]{6}[+-][0-9]{2}:[0-9]{2} ")
 _RSYSLOG = re.compile(r" sudo: |#0[0-3][0-7]| rsyslogd(?:\[[0-9]+\])?: | CRON\[")
 _JOURNALCTL = re.compile(
     r"^-- (?:Boot|Reboot|Journal begins|Logs begin|No entries)|^░░ "
     r"| sudo\[[0-9]+\]: |: \[[0-9.]+[BKMG] blob data\]$"
 )
-
-_HEAD = re.compile(r"(?:(?P<host>[^ ]+) )?(?P<ident>.*?)(?:\[(?P<pid>[0-9]{1,10})\])?", re.DOTALL)
-_UNIT = re.compile(r"(?:.*/)?([^/]+\.(?:service|scope|slice|socket|mount|timer|target|path|swap|device))")
 _BOOT = re.compile(r"-- Boot ([0-9a-f]{32}) --")
 _BEGINS = re.compile(
     r"-- (?:Journal begins|Logs begin) at \S+ ([0-9-]{10} [0-9:]{8}) \S+, "
     r"ends? at \S+ ([0-9-]{10} [0-9:]{8}) \S+\. --"
 )
 _NO_RECORD = r"^(?:--(?: |$)|░░)"
-_BLOB = r"^\[[0-9.]+[BKMGTPE] blob data\]$"
-_ESCAPED = re.compile(r"#(0[0-3][0-7]|177)")
-_SUPPRESSED = r"^Suppressed [0-9]+ messages from "
-_LINK = r"\x1b\]8;;[^\x07\x1b]*(?:\x07|\x1b\\)((?s).*?)\x1b\]8;;(?:\x07|\x1b\\)"
-_MORE_LINK = r"^\x1b\]8;;[^\x07\x1b]*(?:\x07|\x1b\\)\[🡕\]\x1b\]8;;(?:\x07|\x1b\\) ?"
-_WRAPPED = r"^((?:\x1b\[0;[0-9;]*m)+)((?s).*)\x1b\[0m$"
 # LineMax=2K and 48K, docker's driver 16 KiB; journald takes a trailing space away
 _PIECE_BYTES = (2047, 2048, 16_384, 49_151, 49_152)
 _TIMES = {"at": pl.Datetime("us"), "_wall": pl.Datetime("us"), "mono": pl.Int64()}
@@ -76,7 +62,7 @@ class JournalShort:
         found = 0.0
         weight = 0.0  # of the record above
         for line in lines:
-            if _RECORD.match(line):
+            if is_record(line):
                 weight = shared if _RFC3339.match(line) else 1.0
                 found += weight
             elif line.startswith(("        ", "░░", "-- ")):
@@ -85,7 +71,7 @@ class JournalShort:
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield a frame a block; the last record of a block waits for lines that may belong to it."""
-        reader = _Reader(context, hostless=_is_hostless(blocks.head))
+        reader = _Reader(context, hostless=is_hostless(blocks.head))
         for block in blocks:
             yield from reader.feed(_lines(block))
         yield from reader.close()
@@ -100,55 +86,11 @@ def _lines(block: Block) -> pl.DataFrame:
     return pl.DataFrame([block.numbers(), text, damage])
 
 
-def _is_hostless(head: Head) -> bool:
-    """Whether the records have no host (`--no-hostname`): most have a single word before the colon."""
-    texts = pl.Series("text", [line.decode(errors="replace") for line in head.lines], dtype=pl.String)
-    heads = _Matcher().match(texts)["head"].drop_nulls()
-    return int(heads.str.contains(" ", literal=True).sum()) * 2 < len(heads)
-
-
-class _Matcher:
-    """Cuts lines into stamp, head (`HOST IDENT[PID]`) and message, the form that matched last tried first."""
-
-    def __init__(self) -> None:
-        self._forms = list(range(len(STAMPS)))
-
-    def match(self, text: pl.Series) -> pl.DataFrame:
-        """Return `form` (index into STAMPS), `stamp`, `head` of each line, null where none matches."""
-        first = self._forms[0]
-        groups = _groups(text, STAMPS[first], _STRICT)
-        stamp, head = groups["1"], groups["2"]
-        form = pl.Series([first], dtype=pl.Int8).new_from_index(0, len(text))
-        missing = stamp.is_null()
-        for number in list(self._forms):
-            places = (missing & ~text.str.starts_with("         ")).arg_true()
-            if not len(places):
-                break
-            groups = _groups(text.gather(places), STAMPS[number], _LENIENT)
-            hits = groups["1"].is_not_null()
-            if not hits.any():
-                continue
-            found = places.filter(hits)
-            stamp = stamp.scatter(found, groups["1"].filter(hits))
-            head = head.scatter(found, groups["2"].filter(hits))
-            form = form.scatter(found, number)
-            missing = stamp.is_null()
-            if number != first and len(found) * 2 > len(text):
-                self._forms.remove(number)
-                self._forms.insert(0, number)
-        form = form.zip_with(~missing, pl.Series([None], dtype=pl.Int8))
-        return pl.DataFrame([form.alias("form"), stamp.alias("stamp"), head.alias("head")])
-
-
-def _groups(text: pl.Series, stamp: Stamp, rest: str) -> pl.DataFrame:
-    return text.str.extract_groups(f"^({stamp.pattern}) {rest}").struct.unnest()
-
-
 @dataclass(slots=True)
 class _Reader:
     context: Context
     hostless: bool
-    matcher: _Matcher = field(default_factory=_Matcher)
+    matcher: Matcher = field(default_factory=Matcher)
     carried: pl.DataFrame | None = None
     boot: str | None = None
     origins: dict[tuple[str, str | None], int] = field(default_factory=dict)
@@ -171,29 +113,29 @@ class _Reader:
 
     def _frame(self, lines: pl.DataFrame, matched: pl.DataFrame) -> pl.DataFrame:
         marks = matched["form"].is_not_null()
-        boots = None
         text, damage = lines["text"], lines["damage"]
+        boots = None
         width = matched["stamp"].str.len_chars() + matched["head"].str.len_chars() + 3
         message = text.to_frame("text").select(
             pl.when(marks).then(pl.col("text").str.slice(width)).otherwise(pl.col("text")).alias("message")
         )["message"]
         keep = pl.Series([True], dtype=pl.Boolean).new_from_index(0, lines.height)
         if not marks.all():
-            below = _below(lines, matched, marks)
+            further = below(lines, matched, marks)
             notes = text.str.contains(_NO_RECORD) & ~marks
             boots = self._notes(text, notes)
-            message, damage = _with_below(message, damage, marks, below)
-            keep = marks | ~(notes | below["is_below"])
+            message, damage = with_below(message, damage, marks, further)
+            keep = marks | ~(notes | further["is_below"])
         made: dict[str, Any] = {
             "line": lines["line"],
-            "message": _program_text(message, matched["form"]),
+            "message": program_text(message, matched["form"] == 0),
             "origin": self._numbers(matched["head"], boots),
             **self._times(matched),
         }
-        made["message"], made["damage"] = _damage(made["message"], damage, marks)
+        made["message"], made["damage"] = text_damage(made["message"], damage, marks)
         sizes = made["message"].str.len_bytes()
         if sizes.max() in _PIECE_BYTES or sizes.is_in(_PIECE_BYTES).any():
-            made["_more"] = sizes.is_in(_PIECE_BYTES).cast(pl.Int8).fill_null(0) * (MORE_MAYBE - MORE_NO)
+            made["_more"] = sizes.is_in(_PIECE_BYTES).cast(pl.Int8).fill_null(0) * MORE_MAYBE
         frame = record_frame(self.context, made)
         return frame if keep.all() else frame.filter(keep)
 
@@ -243,16 +185,17 @@ class _Reader:
     def _origin(self, head: str | None, boot: str | None) -> int:
         number = self.origins.get((head or "", boot))
         if number is None:
-            origin = Origin() if head is None else _parsed(head, boot, hostless=self.hostless)
+            origin = Origin() if head is None else origin_of(head, boot, hostless=self.hostless)
             number = self.origins[head or "", boot] = self.context.origins.intern(origin)
         return number
 
     def _times(self, matched: pl.DataFrame) -> dict[str, pl.Series]:
         forms = matched["form"].drop_nulls().unique()
         zone = self.context.options.tz
-        if len(forms) == 1:
-            return STAMPS[forms[0]].read(matched["stamp"], zone)
         columns: dict[str, pl.Series] = {}
+        if len(forms) == 1:
+            columns |= STAMPS[forms[0]].read(matched["stamp"], zone)
+            forms = forms.clear()
         for form in forms:
             places = (matched["form"] == form).arg_true()
             for name, values in STAMPS[form].read(matched["stamp"].gather(places), zone).items():
@@ -270,90 +213,3 @@ def _replaced(heads: pl.Series, names: pl.Series, numbers: pl.Series) -> pl.Seri
     unknown = numbers.filter(names.is_null())
     default = unknown[0] if len(unknown) else None
     return heads.replace_strict(known["head"], known["origin"], default=default, return_dtype=pl.UInt32)
-
-
-def _parsed(head: str, boot: str | None, *, hostless: bool) -> Origin:
-    match = _HEAD.fullmatch(head)
-    assert match is not None, "the pattern takes any text"
-    host, ident, pid = match["host"], match["ident"], match["pid"]
-    if host is not None and (hostless or not ident):
-        ident, host = f"{host} {ident}".strip(), None
-    number = int(pid) if pid else None
-    unit = _UNIT.fullmatch(ident)
-    if unit is None:
-        return Origin(host=host, ident=ident or None, pid=number, boot=boot)
-    if unit[1] == "init.scope" and number == 1:
-        return Origin(host=host, ident="systemd", pid=1, boot=boot)
-    return Origin(host=host, unit=unit[1], pid=number, boot=boot)
-
-
-def _below(lines: pl.DataFrame, matched: pl.DataFrame, marks: pl.Series) -> pl.DataFrame:
-    """Say of each line whether it belongs to the record above it (`is_below`), and its text without indent."""
-    stamp, head = matched["stamp"].str.len_bytes(), matched["head"].str.len_bytes()
-    width = (stamp.cast(pl.Int64) + head.cast(pl.Int64) + 3).forward_fill()
-    places = (~marks & width.is_not_null() & lines["text"].str.starts_with(" ")).arg_true()
-    columns = {"text": lines["text"].gather(places), "width": width.gather(places), "place": places}
-    candidates = pl.DataFrame(columns)
-    indent = pl.col("text").str.slice(0, pl.col("width"))
-    is_below = (indent.str.len_bytes() == pl.col("width")) & (indent.str.strip_chars(" ") == "")
-    found = candidates.filter(is_below).with_columns(pl.col("text").str.slice(pl.col("width")))
-    empty = pl.Series("text", [None], dtype=pl.String).new_from_index(0, lines.height)
-    text = empty.scatter(found["place"], found["text"])
-    return pl.DataFrame([text.is_not_null().alias("is_below"), text])
-
-
-def _with_below(
-    message: pl.Series, damage: pl.Series, marks: pl.Series, below: pl.DataFrame
-) -> tuple[pl.Series, pl.Series]:
-    """Return messages with the lines below joined to them, and damage likewise."""
-    if not below["is_below"].any():
-        return message, damage
-    rows = pl.DataFrame([marks.cum_sum().alias("record"), _uncoloured(below["text"]).alias("text"), damage])
-    rows = rows.filter(below["is_below"])
-    groups = rows.group_by("record", maintain_order=True).agg(
-        pl.col("text").str.join("\n"), pl.col("damage").drop_nulls().first()
-    )
-    records = marks.arg_true().gather(groups["record"] - 1)
-    first = _uncoloured(message.gather(records))
-    joined = pl.select(pl.concat_str([first, groups["text"]], separator="\n")).to_series()
-    above = damage.gather(records)
-    return (
-        message.scatter(records, joined),
-        damage.scatter(records, above.zip_with(above.is_not_null(), groups["damage"])),
-    )
-
-
-def _program_text(message: pl.Series, form: pl.Series) -> pl.Series:
-    """Take journalctl's colours off, and rsyslog's escapes."""
-    message = _uncoloured(message)
-    places = (message.str.contains("#0", literal=True) & (form == 0)).arg_true()
-    if len(places):
-        texts = [_ESCAPED.sub(lambda match: chr(int(match[1], 8)), message[place]) for place in places]
-        message = message.scatter(places, pl.Series(texts, dtype=pl.String))
-    return message
-
-
-def _uncoloured(text: pl.Series) -> pl.Series:
-    """Take off the colours and links that journalctl put around a message for a terminal."""
-    linked = text.str.contains("\x1b]8;;", literal=True).fill_null(value=False).arg_true()
-    if len(linked):
-        bare = text.gather(linked).str.replace_all(_MORE_LINK, "").str.replace_all(_LINK, "$1")
-        text = text.scatter(linked, bare)
-    places = text.str.contains("\x1b[0m", literal=True).fill_null(value=False).arg_true()
-    if not len(places):
-        return text
-    inner = text.gather(places)
-    bare = inner.str.extract(_WRAPPED, 2).str.replace_all("\x1b\\[0;[0-9;]*m", "")
-    return text.scatter(places, bare.zip_with(bare.is_not_null(), inner))
-
-
-def _damage(message: pl.Series, damage: pl.Series, marks: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Find the messages that journalctl replaced, and journald's word that it dropped some."""
-    blobs = message.str.ends_with(" blob data]") & message.str.contains(_BLOB) & marks
-    if blobs.any():
-        damage = damage.set(blobs, "blob_data")
-        message = message.set(blobs, None)
-    suppressed = message.str.contains(_SUPPRESSED).fill_null(value=False) & marks
-    if suppressed.any():
-        damage = damage.set(suppressed, "rate_limited")
-    return message, damage

@@ -7,7 +7,6 @@ columns `at` (UTC), `_local` (no zone), `_wall` (no year) or `mono`. Seen with s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -59,13 +58,9 @@ def _full(stamps: pl.Series, zone: str) -> dict[str, pl.Series]:
     local = parts["local"].str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
     names = parts["zone"].drop_nulls().unique()
     offsets = [abbreviation_offset(name, zone) for name in names]
-    known = pl.Series([offset or timedelta(0) for offset in offsets], dtype=pl.Duration("us"))
-    known = known.zip_with(pl.Series([offset is not None for offset in offsets], dtype=pl.Boolean), _no_duration())
-    return {"at": local - parts["zone"].replace_strict(names, known, default=None, return_dtype=pl.Duration("us"))}
-
-
-def _no_duration() -> pl.Series:
-    return pl.Series([None], dtype=pl.Duration("us"))
+    known = pl.Series(offsets, dtype=pl.Duration("us"))
+    offset = parts["zone"].replace_strict(names, known, default=None, return_dtype=pl.Duration("us"))
+    return {"at": local - offset}
 
 
 def _iso(stamps: pl.Series, _zone: str) -> dict[str, pl.Series]:
@@ -88,6 +83,7 @@ def _microseconds(seconds: pl.Series) -> pl.Series:
     return whole * 1_000_000 + parts["field_1"].cast(pl.Int64, strict=False)
 
 
+_MONTH = r"\p{L}{2,7}\.?|[0-9]{1,2}[月월]"
 _SHORT = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {_CLOCK}"
 STAMPS: tuple[Stamp, ...] = (
     Stamp("short", _SHORT, _short),
@@ -98,5 +94,5 @@ STAMPS: tuple[Stamp, ...] = (
     Stamp("short-unix", r"[0-9]{9,11}\.[0-9]{6}", _unix),
     Stamp("short-monotonic", r"\[ *[0-9]+\.[0-9]{6}\]", _monotonic),
     Stamp("short-delta", r"\[ *[0-9]+\.[0-9]{6} +(?:<[ 0-9.*]+>)?\]", _monotonic),
-    Stamp("short, localised", rf" ?(?:\p{{L}}{{2,7}}\.?|[0-9]{{1,2}}[月월]) +[0-9]{{1,2}} {_CLOCK}(?:\.[0-9]{{6}})?", _short),
+    Stamp("short, localised", rf" ?(?:{_MONTH}) +[0-9]{{1,2}} {_CLOCK}(?:\.[0-9]{{6}})?", _short),
 )

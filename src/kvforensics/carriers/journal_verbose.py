@@ -1,8 +1,8 @@
 """`journalctl -o verbose`: a line with time and cursor, then `    NAME=value` lines.
 
-Further lines of a value are indented by four spaces and the length of `NAME=`. The cursor holds the exact UTC time
-(`t=`) and the monotonic clock (`m=`) in hexadecimal, so the zone that the reader had does not matter. What is not
-printable is replaced by `[85B blob data]`, as in the short family.
+Further lines of a value are indented by four spaces and the length of `NAME=`. The cursor holds the exact
+UTC time (`t=`) and the monotonic clock (`m=`) in hexadecimal, so the zone of the reader does not matter. What
+is not printable is replaced by `[85B blob data]`, as in the short family.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from kvforensics.carriers.blocks import Blocks
     from kvforensics.carriers.carrier import Context, Head
 
-_HEADER = re.compile(rb"\S{1,12} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}(?:\.[0-9]+)? \S+ \[(s=[0-9a-f]+;[0-9a-fistxmb=;]+)\]")
+_HEADER = re.compile(
+    rb"\S{1,12} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}(?:\.[0-9]+)? \S+ \[(s=[0-9a-f]+;[0-9a-fistxmb=;]+)\]"
+)
 _FIELD = re.compile(rb"    ([A-Z_][A-Z0-9_]{0,63})=(.*)", re.DOTALL)
 _CURSOR_PART = re.compile(rb"(?:^|;)([mt])=([0-9a-f]{1,15})(?=;|$)")
 _BLOB = re.compile(rb"\[[0-9.]+[BKMGTPE] blob data\]")
@@ -40,8 +42,8 @@ class JournalVerbose:
         """Count headers and fields, when there is a header at all."""
         if not any(_HEADER.match(line) for line in head.lines):
             return 0.0
-        known = sum(1 for line in head.lines if _FIELD.match(line) or _HEADER.match(line) or line.startswith(b"     "))
-        return known / len(head.lines)
+        known = [line for line in head.lines if line.startswith(b"    ") or _HEADER.match(line)]
+        return len(known) / len(head.lines)
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield frames of up to 16,384 entries."""
@@ -125,7 +127,7 @@ class _Batch:
         self._place, self._parts, self._indent = None, [], b""
 
     def _other(self, line: bytes, number: int, *, cut: bool) -> None:
-        """Take a line that is no part of an entry: journalctl's own notes are nothing, the rest is a record."""
+        """Take a line that is no part of an entry: journalctl's notes are nothing, the rest is a record."""
         if not line.strip() or _NOTE.fullmatch(line):
             return
         self.end()

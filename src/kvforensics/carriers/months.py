@@ -19,7 +19,7 @@ _BY_LANGUAGE = (
     "jan febr márc ápr máj jún júl aug szept okt nov dec",  # hu
     "oca şub mar nis may haz tem ağu eyl eki kas ara",  # tr
     "янв фев мар апр мая июн июл авг сен окт ноя дек",  # ru
-    "січ лют бер кві тра чер лип сер вер жов лис гру",  # uk
+    "січ лют бер кві тра чер лип сер вер жов лис гру",  # uk  # noqa: RUF001
 )
 _MONTHS = {name: number for names in _BY_LANGUAGE for number, name in enumerate(names.split(), start=1)}
 

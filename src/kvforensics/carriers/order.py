@@ -1,4 +1,4 @@
-"""Output that came newest first (`journalctl -r`, `logcli`, cloud exports) is turned into the order of time."""
+"""Output that came newest first (`journalctl -r`, `logcli`, cloud exports) is turned round."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _backwards(held: list[pl.DataFrame], rest: Iterator[pl.DataFrame]) -> Iterat
             kept.append(file)
         while kept:
             last = kept.pop()
-            frame = last if isinstance(last, pl.DataFrame) else pl.read_ipc(last, memory_map=False)
+            frame = last if isinstance(last, pl.DataFrame) else pl.read_ipc(last)
             yield frame.reverse()
 
 

@@ -103,7 +103,7 @@ class _Joiner:
             if chain is not None and _follows(chain, message, row, begin, at):
                 chain.pieces.append(place)
                 chain.row, chain.more, chain.at = row, more or MORE_NO, at
-            elif more:
+            elif more and not (more == MORE_MAYBE and message is None):
                 _close(pending.pop(key, None), done)
                 chain = pending[key] = _Chain([place], row, begin, more, at)
             else:
@@ -136,7 +136,7 @@ def _follows(chain: _Chain, message: str | None, row: int, begin: int, at: datet
         return False
     if chain.more == MORE_SOON and chain.at is not None and at is not None:
         return abs((at - chain.at).total_seconds()) <= SOON_S
-    return chain.more != MORE_MAYBE or not (message or "").startswith(_BEGINS_A_LINE)
+    return chain.more != MORE_MAYBE or not (message is None or message.startswith(_BEGINS_A_LINE))
 
 
 def _close(chain: _Chain | None, done: list[_Chain]) -> None:

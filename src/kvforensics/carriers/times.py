@@ -1,9 +1,9 @@
 """The times that a carrier leaves incomplete: without a year, without a zone.
 
-A year is told from the dates in SGLang's own prefixes (`[2026-05-20 14:03:11 TP0]`), which stand at most a day
-or two from the carrier's time; between them from the order of the records, where a step back of months is a new
-year. Before the first date, backwards from it. Else from a `Journal begins at …` line. Else the time stays
-unknown: nothing of the file's own time stamps is used, so the same bytes always say the same.
+A year is told from the dates in SGLang's own prefixes (`[2026-05-20 14:03:11 TP0]`), which stand at most a
+day or two from the carrier's time; between them from the order of the records, where a step back of months is
+a new year. Before the first date, backwards from it. Else from a `Journal begins at …` line. Else the time
+stays unknown: the file system's dates are not used, so the same bytes always say the same.
 """
 
 from __future__ import annotations
@@ -155,10 +155,10 @@ def _moved(wall: datetime, year: int) -> datetime:
 
 
 def _days(year: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the microseconds from the reference year's begin to each year's, and what a missing leap day takes."""
+    """Return the microseconds from the reference year to each year, and those of a leap day that it lacks."""
     begin = pl.select(pl.datetime(year, 1, 1, time_unit="us")).to_series().to_physical()
     reference = int(pl.Series([datetime(REFERENCE_YEAR, 1, 1)]).to_physical()[0])  # noqa: DTZ001
-    leap = pl.select(pl.date(year, 1, 1).dt.is_leap_year()).to_series()
+    leap = pl.select(pl.datetime(year, 1, 1).dt.is_leap_year()).to_series()
     return begin - reference, (~leap).cast(pl.Int64) * _DAY_US
 
 

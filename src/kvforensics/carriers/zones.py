@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import polars as pl
@@ -14,9 +15,9 @@ from kvforensics.errors import UsageError
 _OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})?")
 _STEP_BACK = timedelta(seconds=60)  # less is jitter between processes, not the end of summer time
 _HOURS = {
-    "UTC": 0, "GMT": 0, "Z": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "MET": 1, "MEST": 2, "EET": 2, "EEST": 3,
-    "MSK": 3, "TRT": 3, "EAT": 3, "CAT": 2, "SAST": 2, "WAT": 1, "PKT": 5, "WIB": 7, "WITA": 8, "WIT": 9, "HKT": 8,
-    "JST": 9, "KST": 9, "AWST": 8, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13, "EST": -5, "EDT": -4, "CDT": -5,
+    "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "MET": 1, "MEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "TRT": 3,
+    "EAT": 3, "CAT": 2, "SAST": 2, "WAT": 1, "PKT": 5, "WIB": 7, "WITA": 8, "WIT": 9, "HKT": 8, "JST": 9,
+    "KST": 9, "AWST": 8, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13, "EST": -5, "EDT": -4, "CDT": -5,
     "MDT": -6, "PDT": -7, "PST": -8, "AKST": -9, "AKDT": -8, "HST": -10, "ADT": -3, "NDT": -2.5, "NST": -3.5,
 }  # fmt: skip  # unknown to it: IST, CST, BST, MST, AST and others that several zones share
 
@@ -91,7 +92,7 @@ class LocalClock:
         later = self._second_time(local, repeated)
         return first.zip_with(~later, second)
 
-    def _as_zone(self, local: pl.Series, ambiguous: pl.Ambiguous) -> pl.Series:
+    def _as_zone(self, local: pl.Series, ambiguous: Literal["earliest", "latest"]) -> pl.Series:
         zoned = local.dt.replace_time_zone(self._zone, ambiguous=ambiguous, non_existent="null")
         return zoned.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
