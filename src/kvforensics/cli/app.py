@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from kvforensics import __version__
+from kvforensics.cli.compare import compare
 from kvforensics.cli.coverage import coverage
 from kvforensics.cli.demo import demo
 from kvforensics.cli.diff import diff
@@ -51,5 +52,5 @@ def top(
     """Take the options that stand before a command."""
 
 
-for command in (timeline, launches, diff, coverage, report, replay, knobs, schema, demo):
+for command in (timeline, launches, diff, coverage, report, compare, replay, knobs, schema, demo):
     app.command()(command)

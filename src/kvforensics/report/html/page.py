@@ -37,9 +37,9 @@ def html(analysis: Analysis, release: str) -> str:
         for number, part in enumerate(parts, 1)
         if part["chart"]
     ]
-    environment = _environment()
-    environment.globals["evidence"] = _Evidence(analysis, environment)
-    template = environment.get_template("page.html.j2")
+    engine = environment()
+    engine.globals["evidence"] = _Evidence(analysis, engine)
+    template = engine.get_template("page.html.j2")
     return template.render(
         doc=document,
         parts=parts,
@@ -47,8 +47,8 @@ def html(analysis: Analysis, release: str) -> str:
         charts=charts,
         any_chart=bool(charts),
         bundle=_bundle() if charts else "",
-        css=_asset("page.css"),
-        js=_asset("page.js"),
+        css=asset("page.css"),
+        js=asset("page.js"),
         release=release,
     )
 
@@ -81,14 +81,14 @@ def _title(document: dict[str, Any]) -> str:
 class _Evidence:
     """A line of the log with its place, rendered for the page."""
 
-    def __init__(self, analysis: Analysis, environment: Environment) -> None:
+    def __init__(self, analysis: Analysis, engine: Environment) -> None:
         self._texts = {
             (analysis.sources[event.source].path, event.line): event.text
             for service in analysis.services
             for event in [*service.trail, *(e for launch in service.launches for e in launch.events)]
             if event.text
         }
-        self._template = environment.from_string(
+        self._template = engine.from_string(
             '<p class="place"><code>{{ path }}:{{ line }}</code></p>'
             "{% if text %}<pre>{{ text }}</pre>{% endif %}"
         )
@@ -112,18 +112,19 @@ def _span(start: str | None, end: str | None) -> str:
     return duration((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the template engine, escaping on, with the words that templates use."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
     except ImportError as error:
         raise _missing("jinja2") from error
-    environment = Environment(
+    engine = Environment(
         loader=PackageLoader("kvforensics.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    environment.globals.update(
+    engine.globals.update(
         number=story.number,
         value=story.value,
         minute=story.minute,
@@ -132,7 +133,7 @@ def _environment() -> Environment:
         version=_version,
         no_ops=story.NO_OPS,
     )
-    return environment
+    return engine
 
 
 def _version(version: Mapping[str, str | None]) -> str:
@@ -144,7 +145,8 @@ def _version(version: Mapping[str, str | None]) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a style sheet or script of the templates."""
     return (files("kvforensics.report.html") / "templates" / name).read_text("utf-8")
 
 

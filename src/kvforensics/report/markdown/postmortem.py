@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from kvforensics.impact import impact
 from kvforensics.report import story, timeline_json
-from kvforensics.report.inert import inert
+from kvforensics.report.markdown.escape import escape
 from kvforensics.report.span import duration
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from kvforensics.analysis import Analysis
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])|^(\s*)([#+=-]|[0-9]+[.)](?=\s|$))")
 _LONGEST = 160
 
 
@@ -54,18 +53,6 @@ def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
     ]
     text = environment.get_template("postmortem.md.j2").render(doc=document, parts=parts, notes=notes)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-def escape(text: Any, limit: int | None = None) -> str:
-    """Return log text that Markdown shows as it is: no markup, no line break, no HTML, no table edge."""
-    return _SPECIAL.sub(_protect, inert(str(text), limit))
-
-
-def _protect(match: re.Match[str]) -> str:
-    if match.group(1):
-        return "\\" + match.group(1)
-    mark: str = match.group(3)
-    return match.group(2) + (f"{mark[:-1]}\\{mark[-1]}" if mark[0].isdigit() else "\\" + mark)
 
 
 class _Footnotes:
