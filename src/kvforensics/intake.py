@@ -77,6 +77,8 @@ def read(paths: Iterable[str], options: Options) -> Intake:
             _read_one(path, options, intake)
         except InputError as error:
             failures.append(error)
+            if options.warn is not None:
+                options.warn(str(error))
             source = Source(path)
             source.add_damage("unreadable", 1)
             intake.sources.append(source)

@@ -22,3 +22,4 @@ class Options:
     carrier: str | None = None  # read every input as this carrier (contract's names) instead of detecting it
     config: str | None = None  # a unit file, compose file … handed in as the source of settings
     progress: Callable[[str, int, int | None], None] | None = None  # path, bytes read, bytes in all if known
+    warn: Callable[[str], None] | None = None  # told why an input was left out

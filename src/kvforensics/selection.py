@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from kvforensics.errors import NoLaunchError, UsageError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from kvforensics.analysis import Analysis, Service
     from kvforensics.launches import Launch
+    from kvforensics.options import Options
     from kvforensics.verdicts.verdict import Verdict
 
 
@@ -26,6 +30,17 @@ def important(analysis: Analysis) -> Analysis:
             )
             for service in analysis.services
         ),
+    )
+
+
+def keeps(options: Options, unit: str | None, host: str | None, at: datetime | None) -> bool:
+    """Tell whether an event of this unit, host and time is one that the options ask for."""
+    names = {unit or "", (unit or "").removesuffix(".service")}
+    return (
+        (not options.units or any(fnmatchcase(name, glob) for name in names for glob in options.units))
+        and (not options.hosts or any(fnmatchcase(host or "", glob) for glob in options.hosts))
+        and (at is None or options.since is None or at >= options.since)
+        and (at is None or options.until is None or at <= options.until)
     )
 
 

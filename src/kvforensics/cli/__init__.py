@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 SIGNAL_INTERRUPT = 130  # 128 + SIGINT
 
 
@@ -16,14 +14,9 @@ def main() -> None:
 
         app(prog_name="kvforensics")
     except KvforensicsError as error:
-        _say(f"kvforensics: {error}")
+        from kvforensics.cli.warn import warn
+
+        warn(str(error))
         raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt:
         raise SystemExit(SIGNAL_INTERRUPT) from None
-
-
-def _say(line: str) -> None:
-    from kvforensics.report.inert import encodable, inert
-
-    stream = sys.stderr
-    stream.write(encodable(inert(line), stream.encoding or "ascii") + "\n")

@@ -9,6 +9,7 @@ from kvforensics.cli.compare import compare
 from kvforensics.cli.coverage import coverage
 from kvforensics.cli.demo import demo
 from kvforensics.cli.diff import diff
+from kvforensics.cli.events import events
 from kvforensics.cli.knobs import knobs
 from kvforensics.cli.launches import launches
 from kvforensics.cli.replay import replay
@@ -52,5 +53,5 @@ def top(
     """Take the options that stand before a command."""
 
 
-for command in (timeline, launches, diff, coverage, report, compare, replay, knobs, schema, demo):
+for command in (timeline, launches, diff, events, coverage, report, compare, replay, knobs, schema, demo):
     app.command()(command)

@@ -10,10 +10,6 @@ def coverage(
     files: opt.Files,
     format: opt.Format = None,
     output: opt.Output = None,
-    unit: opt.Unit = None,
-    host: opt.Host = None,
-    since: opt.Since = None,
-    until: opt.Until = None,
     tz: opt.Tz = "UTC",
     carrier: opt.AsCarrier = None,
     no_color: opt.NoColor = False,
@@ -26,7 +22,7 @@ def coverage(
       kvforensics coverage sglang.export
       kvforensics coverage old/ --format json
     """
-    analysis = read(files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier)
+    analysis = read(files, tz=tz, carrier=carrier, coverage_only=True)
     if document_format(format, output) is Document.JSON:
         from kvforensics.report import parts_json
         from kvforensics.report.plain import dumps

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvforensics.cli.options import Carrier
 from kvforensics.cli.progress import Progress
+from kvforensics.cli.warn import warn
 from kvforensics.errors import UsageError
 from kvforensics.options import Options
 from kvforensics.timewords import parse, zone
@@ -40,6 +41,7 @@ def options_of(
         carrier=carrier.value if carrier is not None else None,
         config=config,
         progress=progress,
+        warn=warn,
     )
 
 
@@ -53,8 +55,12 @@ def read(
     tz: str = "UTC",
     carrier: Carrier | None = None,
     config: str | None = None,
+    coverage_only: bool = False,
 ) -> "Analysis":
-    """Analyse the inputs, with progress on standard error where it takes long."""
+    """Analyse the inputs, with progress on standard error where it takes long.
+
+    With `coverage_only` the inputs need not hold a launch, and the analysis holds no service.
+    """
     progress = Progress()
     options = options_of(
         unit=unit,
@@ -66,9 +72,12 @@ def read(
         config=config,
         progress=progress,
     )
-    from kvforensics.analysis import analyse
+    if coverage_only:
+        from kvforensics.survey import survey as look
+    else:
+        from kvforensics.analysis import analyse as look
 
     try:
-        return analyse(list(files), options)
+        return look(list(files), options)
     finally:
         progress.close()

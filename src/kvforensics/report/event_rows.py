@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
 from kvforensics.report.inert import inert
 from kvforensics.report.plain import JSON, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kvforensics.events import Event, EventBlock
     from kvforensics.records import Origins, Source
@@ -73,6 +74,15 @@ def csv(frame: pl.DataFrame, *, header: bool) -> str:
     return safe.with_columns(pl.col("at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")).write_csv(
         include_header=header
     )
+
+
+def write_parquet(frames: Iterable[pl.DataFrame], stream: IO[bytes]) -> None:
+    """Write frames of ROW_SCHEMA as one Parquet file, a row group each, without holding them all."""
+
+    def feed(*_: Any) -> Iterator[pl.DataFrame]:
+        yield from frames
+
+    register_io_source(feed, schema=ROW_SCHEMA).sink_parquet(stream)
 
 
 def _cell(text: str) -> str:
