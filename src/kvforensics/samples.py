@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kvforensics.events import EventBlock
 
 MAX_ROWS = 200_000
-BURST_GAP_US = 30_000_000  # records further apart than this are not one burst
+BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 LOOSE_ROWS = 50_000  # unmerged rows that may pile up
 CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
@@ -137,7 +137,7 @@ class Samples:
         """Return where records stood: one row a source, boundary and origin.
 
         Columns: `first_line`, `last_line`, `first_at`, `last_at`, `burst_at` and `burst_line` (start of the
-        last run of records without a gap of half a minute), `records`, `ours` (written by SGLang).
+        last run of records without a gap of five seconds), `records`, `ours` (written by SGLang).
         """
         self._flush([])
         self._settle()

@@ -95,11 +95,20 @@ class _Maker:
         self.origins = origins
         self.handed = handed
         self.items = arrange(group.items, sources, origins)
-        processes.group(
-            [item for item in self.items if item.event is None or not item.kind.startswith("unit_")], origins
-        )
+        self.place_of = {id(item): place for place, item in enumerate(self.items)}
+        self._group_processes()
         self.cutter = Cutter(origins)
         self.cutter.cut(self.items)
+
+    def _group_processes(self) -> None:
+        """Tell servers apart by pid, but only where no record names its invocation or stream."""
+        own = [item for item in self.items if not item.kind.startswith("unit_")]
+        told = (self.origins[item.origin] for item in own)
+        if any(origin.invocation or (origin.stream and origin.unit) for origin in told):
+            for item in own:
+                item.group = None
+        else:
+            processes.group(own, self.origins)
 
     def place(self, source: int, line: int, cursor: str | None = None) -> Place:
         """Return where a line stands."""
@@ -159,7 +168,7 @@ class _Maker:
         return Launch(
             id=number,
             config=settings,
-            started_at=_started_at(start, self.items),
+            started_at=_started_at(start, self.items, self.place_of),
             ready_at=None if start.ready is None else start.ready.at,
             ended_at=end.at,
             last_at=start.last_at,
@@ -251,7 +260,7 @@ def _complete(start: Start) -> bool:
     return begun or (failed and not start.stages)
 
 
-def _started_at(start: Start, items: Sequence[Item]) -> datetime | None:
+def _started_at(start: Start, items: Sequence[Item], place_of: Mapping[int, int]) -> datetime | None:
     """Return the time of the earliest record.
 
     Lines before the first event belong to the launch when they follow one another without a long gap.
@@ -259,26 +268,30 @@ def _started_at(start: Start, items: Sequence[Item]) -> datetime | None:
     own = [item for item in start.items if item.run is None]
     if not own:
         return next((item.at for item in start.items if item.at is not None), None)
-    times = [item.at for item in start.items if item.at is not None and item.line <= own[0].line]
     first = next((item.at for item in own if item.at is not None), None)
     if start.unit_start is not None or first is None:
         return first
-    times.append(_burst(first, own[0], items))
-    return min(times)
+    if any(kind == "invocation" for kind, _ in start.ids):
+        return next(item.at for item in start.items if item.at is not None)
+    return _burst(first, place_of[id(own[0])], items)
 
 
-def _burst(first: datetime, item: Item, items: Sequence[Item]) -> datetime:
-    """Follow records that stand before a launch's first event back to a gap in time."""
-    place = next(n for n, other in enumerate(items) if other is item)
+def _burst(first: datetime, place: int, items: Sequence[Item]) -> datetime:
+    """Follow records that stand before a launch's first event back to a gap in time.
+
+    Where they reach back to the launch before without a gap, nobody can tell whose they are.
+    """
+    begun: datetime = first
+    item = items[place]
     for other in reversed(items[:place]):
-        if other.event is not None or other.hot is not None:
-            break
         row = other.run
         if row is None or row["last_at"] is None or row["burst_at"] is None or other.origin != item.origin:
-            break
-        if abs((first - row["last_at"]).total_seconds()) * 1e6 > BURST_GAP_US:
-            break
-        first = min(first, row["burst_at"])
+            return begun if row is not None else first
+        if abs((begun - row["last_at"]).total_seconds()) * 1e6 > BURST_GAP_US:
+            return begun
+        if abs(row["burst_line"]) == row["after_line"]:
+            return first
+        begun = min(begun, row["burst_at"])
         if row["burst_at"] != row["first_at"]:
             break
-    return first
+    return begun
