@@ -9,13 +9,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvforensics.analysis import Analysis
+    from kvforensics.analysis import Analysis, analyse
+    from kvforensics.options import Options
+    from kvforensics.whatif import reach, what_if
 
 __version__ = "0.1.0"
 
-_HOMES = {"Analysis": "kvforensics.analysis"}
+_HOMES = {
+    "Analysis": "kvforensics.analysis",
+    "Options": "kvforensics.options",
+    "analyse": "kvforensics.analysis",
+    "reach": "kvforensics.whatif",
+    "what_if": "kvforensics.whatif",
+}
 
-__all__ = ["Analysis", "__version__"]
+__all__ = ["Analysis", "Options", "__version__", "analyse", "reach", "what_if"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from kvforensics.cli.replay import replay
 from kvforensics.cli.report import report
 from kvforensics.cli.schema import schema
 from kvforensics.cli.timeline import timeline
+from kvforensics.cli.whatif import whatif
 
 _HELP = """Log forensics for SGLang: which edits moved the KV pool, which did nothing, and why.
 
@@ -53,5 +54,20 @@ def top(
     """Take the options that stand before a command."""
 
 
-for command in (timeline, launches, diff, events, coverage, report, compare, replay, knobs, schema, demo):
+for command in (
+    timeline, launches, diff, whatif, events, coverage, knobs, report, compare, replay, schema, demo,
+):  # fmt: skip
+    timeline,
+    launches,
+    diff,
+    events,
+    coverage,
+    report,
+    compare,
+    replay,
+    knobs,
+    whatif,
+    schema,
+    demo,
+):
     app.command()(command)
