@@ -29,6 +29,7 @@ _PATTERN = rf"^{ANSI}*(?P<time>{STAMP}){ANSI}*(?: (?P<message>.*))?$"
 _LINE = compiled(rf"^{ANSI}*{STAMP}{ANSI}*(?: |$)")
 _SYSLOG = compiled(rf"^{STAMP} [A-Za-z0-9._-]+ [^ :\[]+\[[0-9]+\]: ")
 _INNER = r"[0-9]T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z "
+_RESET = re.compile(rb"\x1b\[[0-9;]*m$")
 _INNER_STAMP = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z ")
 
 
@@ -88,7 +89,7 @@ def _records(at: datetime, message: str) -> Iterator[tuple[datetime, str]]:
         moment = _moment(stamp.group())
         if moment is not None and moment >= at and _ends_piece(size):
             pass
-        elif moment is not None and moment >= at and pieces[-1] and not pieces[-1][-1:].isspace():
+        elif moment is not None and moment > at and _breaks_off(pieces[-1]):
             yield at, b"".join(pieces).decode(errors="replace")
             at, pieces, size = moment, [], 0
         else:  # the program's own text, or a second clock in front of it
@@ -104,6 +105,11 @@ def _ends_piece(size: int) -> bool:
     over = size % PIECE_BYTES
     slack = 8 * max(size // PIECE_BYTES, 1)
     return size >= PIECE_BYTES - slack and min(over, PIECE_BYTES - over) <= slack
+
+
+def _breaks_off(text: bytes) -> bool:
+    """Tell whether text ends as a line without an end does, not as what stands before its own clock."""
+    return bool(text) and not text[-1:].isspace() and text[-1:] not in b"\"'" and _RESET.search(text) is None
 
 
 def _moment(stamp: bytes) -> datetime | None:

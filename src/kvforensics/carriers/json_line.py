@@ -14,15 +14,15 @@ _ANY = msgspec.json.Decoder()
 def decode_object(data: bytes) -> dict[str, Any] | None:
     """Return the object, or None where the bytes are none.
 
-    Bytes that are not UTF-8 and halves of surrogate pairs become U+FFFD; numbers that no float holds are
-    accepted.
+    Bytes that are not UTF-8 and halves of surrogate pairs become U+FFFD; control characters in a
+    string and numbers that no float holds are accepted.
     """
     try:
         return _DECODER.decode(data)
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
-        found = json.loads(data.decode(errors="replace"))
+        found = json.loads(data.decode(errors="replace"), strict=False)
     except (ValueError, RecursionError):
         return None
     return _printable(found) if isinstance(found, dict) else None

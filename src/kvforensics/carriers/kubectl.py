@@ -1,4 +1,4 @@
-"""Output of `kubectl logs --prefix`: `[pod/NAME/CONTAINER] TEXT`, a time behind the prefix with `--timestamps`.
+"""Output of `kubectl logs --prefix`: `[pod/NAME/CONTAINER] TEXT`, with `--timestamps` a time behind that.
 
 The contract has no name of its own for it: it is `docker-text`, as `kubectl logs --timestamps` is.
 """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvforensics.carriers.blocks import Blocks
     from kvforensics.carriers.carrier import Context, Head
 
-_TAG = r"(?P<ident>[^ \[\]:]{1,64})(?:\[(?P<pid>[0-9]{1,10})\])?:"
+_TAG = r"(?P<ident>[^ \[\]{}\":]{1,64})(?:\[(?P<pid>[0-9]{1,10})\])?:"
 _HOST = r"(?P<host>[A-Za-z0-9][A-Za-z0-9._:-]{0,254})"
 _PRIORITY = r"<[0-9]{1,3}>"
 _ISO = rf"^(?:{_PRIORITY})?(?P<time>{STAMP}) {_HOST} {_TAG}(?: ?(?P<message>.*))?$"
