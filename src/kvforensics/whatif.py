@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kvforensics.errors import PredictionRefusedError, UsageError
@@ -23,7 +22,7 @@ class WhatIf:
 
     service: str
     base: Launch
-    set: Mapping[str, Any] = MappingProxyType({})
+    set: Mapping[str, Any] = field(default_factory=dict)
     need_context: int | None = None
     prediction: Prediction | None = None
     answer: Answer | None = None

@@ -54,20 +54,20 @@ def top(
     """Take the options that stand before a command."""
 
 
-for command in (
-    timeline, launches, diff, whatif, events, coverage, knobs, report, compare, replay, schema, demo,
-):  # fmt: skip
+COMMANDS = (
     timeline,
     launches,
     diff,
+    whatif,
     events,
     coverage,
+    knobs,
     report,
     compare,
     replay,
-    knobs,
-    whatif,
     schema,
     demo,
-):
+)
+
+for command in COMMANDS:
     app.command()(command)
