@@ -1,0 +1,79 @@
+"""A config source: a command line that somebody wrote down, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from kvforensics.redaction import redact_values
+from kvforensics.settings import is_server, parse_command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kvforensics.knowledge import Version
+    from kvforensics.records import Place
+    from kvforensics.settings import Requested
+
+KINDS = (
+    "unit_file",  # unit files and drop-ins, `systemctl cat`
+    "systemctl_show",
+    "docker_inspect",
+    "compose",
+    "kubernetes",
+    "settings_file",  # SGLang's own --config FILE
+    "command_line",  # a command, or a shell or Slurm script that holds one
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as a file gives it, before anything is known of SGLang."""
+
+    argv: tuple[str, ...]
+    line: int = 1  # 1-based line of the file on which it starts
+    name: str | None = None  # unit, container, service or workload
+    environment: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] | None = None  # a settings file has values and no command
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSource:
+    """The settings that a file asks for. Secrets are redacted; nothing here ever ran."""
+
+    kind: str  # one of KINDS
+    place: Place
+    argv: tuple[str, ...]  # the whole command, the program included; empty for a settings file
+    requested: Requested
+    name: str | None = None  # unit, container, service or workload
+    environment: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)  # by setting, flags that no release has included
+
+
+def from_command(command: Command, kind: str, place: Place, version: Version) -> ConfigSource:
+    """Return the source that a command stands for, read as `version` would read it."""
+    argv = tuple(redact_values({"argv": list(command.argv)})["argv"])
+    if command.settings is not None:
+        requested = parse_command_line([], version, config=redact_values(command.settings))
+    else:
+        requested = parse_command_line(argv, version)
+    return ConfigSource(
+        kind=kind,
+        place=place,
+        argv=argv,
+        requested=requested,
+        name=command.name,
+        environment=MappingProxyType(redact_values(command.environment)),
+        values=MappingProxyType({**requested.unknown, **requested.values}),
+    )
+
+
+def starts_server(argv: Sequence[str]) -> bool:
+    """Tell whether a command starts SGLang, by its name or, behind a wrapper, by its flags."""
+    return is_server(argv) or any(word.partition("=")[0] in _TELLING for word in argv)
+
+
+_TELLING = frozenset(
+    {"--model-path", "--mem-fraction-static", "--context-length", "--max-total-tokens", "--tp-size"}
+)
