@@ -1,0 +1,215 @@
+"""Changes, knobs and sizing become verdicts: one for each change of a service's history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kvforensics.changes import diff
+from kvforensics.knowledge import knob, patterns_of
+from kvforensics.verdicts.attribution import attribute, leaders_of, may_move_pool
+from kvforensics.verdicts.cuts import of_cut
+from kvforensics.verdicts.decision import Decision, shown
+from kvforensics.verdicts.effects import baseline, effects, noise
+from kvforensics.verdicts.figures import lost_to_oom, of_other, of_pool_input
+from kvforensics.verdicts.moves import direction
+from kvforensics.verdicts.situation import Situation, holds, pattern_facts
+from kvforensics.verdicts.starts import of_failed_start, of_recovery
+from kvforensics.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kvforensics.changes import Change
+    from kvforensics.knowledge import Knob, Pattern
+    from kvforensics.launches import Launch
+    from kvforensics.launches.history import ServiceHistory
+    from kvforensics.sizing import Budget
+    from kvforensics.verdicts.attribution import Attribution
+
+_NO_OPS = ("inert", "masked", "noise")
+_PURPOSES = ("pool", "admission", "concurrency", "headroom")
+
+
+def judge(history: ServiceHistory, budgets: Mapping[str, Budget]) -> list[Verdict]:
+    """Judge every change of one service, in the order of its launches and of their settings.
+
+    `budgets` are the reconciled budgets by launch id. Failed starts take part; what a failed start did
+    not show is measured against the last launch that did.
+    """
+    found: list[Verdict] = []
+    launches = history.launches
+    for number, newer in enumerate(launches):
+        if number:
+            found.extend(judge_pair(launches[:number], newer, diff(launches[number - 1], newer), budgets))
+    return found
+
+
+def judge_pair(
+    earlier: Sequence[Launch], newer: Launch, changes: Sequence[Change], budgets: Mapping[str, Budget]
+) -> list[Verdict]:
+    """Judge the changes from the last of `earlier` (oldest first) to `newer`."""
+    if not changes:
+        return []
+    pair = situation(earlier, newer, changes, budgets)
+    who = attribute(pair)
+    leaders = leaders_of(pair)
+    decided = {
+        c.setting: decide(pair, c, who)
+        for c in changes
+        if not c.derived and leaders.get(c.setting, c.setting) == c.setting
+    }
+    found = []
+    for change in changes:
+        decision = decided.get(change.setting)
+        if decision is None:
+            decision = _of_follower(pair, change, decided, leaders)
+        if decision is None:
+            decision = decide(pair, change, who)
+        found.append(
+            Verdict(
+                change=change,
+                verdict=decision.verdict,
+                reason_code=decision.code,
+                reason=decision.reason,
+                advice=decision.advice,
+                effects=pair.effects,
+                attribution=decision.attribution,
+            )
+        )
+    return found
+
+
+def situation(
+    earlier: Sequence[Launch], newer: Launch, changes: Sequence[Change], budgets: Mapping[str, Budget]
+) -> Situation:
+    """Return the pair as the rules see it; the pool's baseline may be older than the launch before."""
+    before = earlier[-1]
+    older = baseline(earlier, "pool_tokens") or before
+    net = tuple(changes) if older is before else tuple(diff(older, newer))
+    return Situation(
+        before=before,
+        older=older,
+        newer=newer,
+        changes=net,
+        effects=effects(newer, earlier, budgets),
+        budgets=budgets,
+        noise=noise(older, newer, budgets),
+        known=pattern_facts(older, newer, budgets),
+    )
+
+
+def decide(pair: Situation, change: Change, who: Attribution) -> Decision:
+    """Judge one change: the start, cuts and replacements, patterns, the pool, then its own purpose."""
+    known = knob(change.setting)
+    pattern = _pattern(pair, change)
+    if pair.newer.end == "failed_start" and not _is_innocent(known, pattern):
+        return of_failed_start(
+            pair, change, pattern.code if pattern and pattern.outcome == "not_applied" else None
+        )
+    recovered = None if _is_innocent(known, pattern) else of_recovery(pair, change)
+    if recovered is not None:
+        return recovered
+    cut = of_cut(pair, change, pattern, who)
+    if cut is not None:
+        return cut
+    if known is None or _is_innocent(known, pattern):
+        return Decision(
+            "no_op",
+            "not_a_memory_setting",
+            known.why if known is not None else f"No rule ties {change.setting} to the pool or to memory.",
+        )
+    net = pair.changed(change.setting) or change
+    if pattern is not None and pattern.outcome in _NO_OPS:
+        return Decision("no_op", pattern.code, _said(pair, net, pattern), pattern.fix)
+    lost = lost_to_oom(pair, net)
+    if lost is not None:
+        return lost
+    if may_move_pool(pair, net):
+        return of_pool_input(pair, net, who)
+    if pattern is not None and pattern.outcome == "moved" and not known.mistaken_for:
+        return _moved_elsewhere(pair, net, known, pattern, who)
+    return of_other(pair, net, known, who)
+
+
+def _pattern(pair: Situation, change: Change) -> Pattern | None:
+    """Return the first no-op pattern that is proven for a change; arithmetic ones are judged elsewhere."""
+    way = direction(change, pair.older, pair.newer)
+    found = [p for p in patterns_of(change.setting) if not p.computed and holds(p, change, way, pair)]
+    order = ("not_applied", "overridden", "clamped", "inert", "masked", "live", "backfire", "moved", "noise")
+    ranked = sorted(
+        (p for p in found if p.outcome in order and _fits_the_pool(pair, p)),
+        key=lambda p: order.index(p.outcome),
+    )
+    return ranked[0] if ranked else None
+
+
+def _fits_the_pool(pair: Situation, pattern: Pattern) -> bool:
+    """Whether a pattern can still be true of a pool that moved."""
+    if pair.pool != "moved":
+        return True
+    if pattern.outcome == "noise":
+        return False
+    return not (pattern.outcome == "masked" and pattern.by in ("pp_stage", "reserve_floor"))
+
+
+def _is_innocent(known: Knob | None, pattern: Pattern | None) -> bool:
+    """Whether no rule ties a setting to pool, admission, concurrency or memory."""
+    if pattern is not None and pattern.outcome not in ("noise", "not_an_input"):
+        return False
+    if known is None:
+        return True
+    if known.mistaken_for or known.purpose in _PURPOSES:
+        return False
+    return not known.affects
+
+
+def _said(pair: Situation, change: Change, pattern: Pattern) -> str:
+    pool = pair.effects.pool_tokens
+    said = f"{change.setting} {shown(change.before)} to {shown(change.after)} changes nothing here: "
+    said += pattern.why[:1].lower() + pattern.why[1:]
+    if pattern.code == "masked_by_pool" and pair.newer.longest_prompt_tokens is not None:
+        said += f" The longest prompt stays at {pair.newer.longest_prompt_tokens:,} tokens."
+    elif pattern.outcome == "masked" and pool.after is not None and pool.outcome != "moved":
+        said += f" The pool stays at {pool.after:,} tokens."
+    return said
+
+
+def _moved_elsewhere(
+    pair: Situation, change: Change, known: Knob, pattern: Pattern, who: Attribution
+) -> Decision:
+    """Judge a setting that acts on something else than its figures show."""
+    if known.affects and pattern.moved not in ("admission", "attention_backend"):
+        found = of_other(pair, change, known, who)
+        if found.verdict != "no_op":
+            return found
+        return replace(found, advice=found.advice or pattern.fix)
+    return Decision("effective", pattern.code, pattern.why, pattern.fix, "none")
+
+
+def _of_follower(
+    pair: Situation, change: Change, decided: Mapping[str, Decision], leaders: Mapping[str, str]
+) -> Decision | None:
+    """Judge what follows another change: a derived value its cause, a feature's setting the switch."""
+    known = knob(change.setting)
+    leader = leaders.get(change.setting)
+    if leader is not None and leader != change.setting and leader in decided:
+        lead = decided[leader]
+        return replace(
+            lead,
+            code="judged_with_switch",
+            reason=f"Edited together with {leader}, which is judged for both: {lead.reason}",
+        )
+    if not change.derived or known is None:
+        return None
+    causes = [c for c in pair.changes if c.setting in known.derived_from and c.setting in decided]
+    if not causes:
+        return None
+    cause = min(causes, key=lambda c: known.derived_from.index(c.setting))
+    lead = decided[cause.setting]
+    return replace(
+        lead,
+        code="derived_from_another_setting",
+        reason=f"The engine computed {change.setting} from {cause.setting}, which is judged: {lead.reason}",
+        attribution="none",
+    )
