@@ -143,6 +143,21 @@ class Samples:
         self._settle()
         return self._records.merged.sort("source", "first_line", "origin").with_columns(_whole("after_line"))
 
+    def parts(self) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+        """Return everything that was kept, for `restore`: buckets, records, bucket width in microseconds."""
+        self._flush([])
+        self._settle()
+        return self._buckets.merged, self._records.merged, self._width_us
+
+    def restore(self, buckets: pl.DataFrame, records: pl.DataFrame, width_us: int) -> None:
+        """Take what another `Samples` kept of other sources; the wider buckets of the two are kept."""
+        while self._width_us < width_us:
+            self._widen()
+        slots = pl.col("slot") // (self._width_us // width_us)
+        self._buckets.add(_merge_slots(buckets.with_columns(slots).select(list(_bucket_schema()))))
+        self._records.add(records.select(list(_records_schema())))
+        self._settle()
+
     @property
     def width_s(self) -> float:
         """Width of a bucket in seconds."""
@@ -170,13 +185,17 @@ class Samples:
         if self._records.add(_as_records(rows)):
             self._settle()
 
+    def _widen(self) -> None:
+        self._width_us *= 2
+        self._buckets.merge()
+        self._buckets.merged = _merge_slots(self._buckets.merged.with_columns(pl.col("slot") // 2))
+
     def _settle(self) -> None:
         """Merge what was piled up, and make it smaller where it is too large."""
         buckets, records = self._buckets, self._records
         buckets.merge()
         while len(buckets.merged) > self._max_rows and self._width_us < 1 << 50:
-            self._width_us *= 2
-            buckets.merged = _merge_slots(buckets.merged.with_columns(pl.col("slot") // 2))
+            self._widen()
         records.merge()
         if len(records.merged) > self._max_rows:
             known = records.merged.filter(pl.col("ours") > 0)["origin"].unique()
