@@ -15,7 +15,7 @@ def coverage(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Tell what share of the inputs was understood, every unknown shape of line, and the damage.
+    """Tell how much was understood, and what was not.
 
     \b
     Examples:

@@ -16,7 +16,7 @@ def demo(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Show the timeline of the incident that ships with kvforensics; nothing else is needed.
+    """Show the timeline of a bundled incident.
 
     \b
     Examples:

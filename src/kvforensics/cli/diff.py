@@ -34,7 +34,7 @@ def diff(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Put two launches of one service side by side: figures, pools, settings, verdicts.
+    """Put two launches of one service side by side.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ def events(
     tz: opt.Tz = "UTC",
     carrier: opt.AsCarrier = None,
 ) -> None:
-    """Write every event that was read out of the inputs: one row each, in the order of the lines.
+    """Write every event as a row: JSON lines, CSV, Parquet.
 
     \b
     Examples:

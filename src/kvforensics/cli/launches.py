@@ -21,7 +21,7 @@ def launches(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """List the launches: when, how they ended, version, pool, context, running, headroom, changes.
+    """List the launches: times, ends, figures, changes.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ def timeline(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Show the launches of each service, what changed between them, and what each change did.
+    """Show the launches, and what each change between them did.
 
     \b
     Examples:

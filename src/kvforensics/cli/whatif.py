@@ -48,7 +48,7 @@ def whatif(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Predict the pool under another setting, or find the setting that holds a context.
+    """Predict the pool under another setting, or solve for it.
 
     \b
     Examples:
