@@ -78,7 +78,7 @@ def _frame(found: list[tuple[int, Entry]], reader: EntryReader, context: Context
         frames.append(_own_frame(own, context))
     if journal:
         rows: list[tuple[Any, ...]] = [entry.journal for _, _, entry in journal if entry.journal is not None]
-        frame = reader.frame([line for _, line, _ in journal], rows)
+        frame = reader.frame([line for _, line, _ in journal], rows, {})
         frames.append(frame.with_columns(pl.Series("_row", [row for row, _, _ in journal], dtype=pl.Int64)))
     if len(frames) == 1:
         return frames[0].drop("_row")
