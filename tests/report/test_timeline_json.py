@@ -7,9 +7,11 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
+from kvforensics.cli.options import Carrier
 from kvforensics.findings.finding import Finding
 from kvforensics.report.plain import dumps
 from kvforensics.report.timeline_json import timeline
+from kvforensics.verdicts.reasons import reason_codes
 from kvforensics.verdicts.verdict import Effect
 
 
@@ -111,3 +113,11 @@ def test_the_schema_refuses_other_words(incident, schema, path, value):
         spot = spot[step]
     spot[path[-1]] = value
     assert not schema.is_valid(document)
+
+
+def test_the_schema_lists_every_reason_code(schema):
+    assert schema.schema["$defs"]["reason_code"]["enum"] == sorted(reason_codes())
+
+
+def test_the_schema_lists_the_carriers_that_an_option_takes(schema):
+    assert schema.schema["$defs"]["carrier"]["enum"] == [carrier.value for carrier in Carrier]
