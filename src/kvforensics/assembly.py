@@ -29,7 +29,11 @@ MOST_SHAPES_SHOWN = 500
 def assemble(paths: Iterable[str], options: Options | None = None) -> Analysis:
     """Do what `analysis.analyse` says."""
     wanted = options or Options()
-    intake = read(paths, wanted)
+    return analysis_of(read(paths, wanted), wanted)
+
+
+def analysis_of(intake: Intake, wanted: Options) -> Analysis:
+    """Judge what was read, by this run or by a scan. Raises NoLaunchError where nothing asked for is in it."""
     histories = launches.build(intake.sources, intake.origins, intake.events, intake.samples)
     if not histories:
         raise NoLaunchError(
