@@ -56,7 +56,7 @@ def _found_by(pattern: str) -> str:
 
 
 def _put_by(replacement: str, pattern: str) -> str:
-    """Return a replacement as the text it puts: `\\1` is the pattern's first group, `&` all that was found."""
+    """Return the text that a replacement puts, its references to the pattern filled in."""
     groups = [_found_by(group) for group in _GROUP.findall(pattern)]
     text = re.sub(
         r"\\([1-9])",
