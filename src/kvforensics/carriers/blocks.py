@@ -27,6 +27,7 @@ class Block:
 
     data: bytes
     line: int  # 1-based number of the first line
+    height: int  # number of lines
     long: tuple[int, ...] = ()
 
     def text(self) -> pl.Series:
@@ -35,8 +36,7 @@ class Block:
 
     def numbers(self) -> pl.Series:
         """Return the line numbers of the lines."""
-        height = count_lines(self.data)
-        return pl.int_range(self.line, self.line + height, dtype=pl.Int64, eager=True).alias("line")
+        return pl.int_range(self.line, self.line + self.height, dtype=pl.Int64, eager=True).alias("line")
 
     def invalid(self) -> list[int]:
         """Return the indices of the lines that are not valid UTF-8."""
@@ -49,7 +49,7 @@ class Block:
         bad = dict.fromkeys(self.invalid(), "invalid_utf8") | dict.fromkeys(self.long, "too_long_line")
         if not bad:
             return None
-        kinds: list[str | None] = [None] * count_lines(self.data)
+        kinds: list[str | None] = [None] * self.height
         for number, kind in bad.items():
             kinds[number] = kind
         return pl.Series("damage", kinds, dtype=pl.String)
@@ -142,10 +142,10 @@ class Blocks:
         if self._cut_first and 0 not in long:
             long = (0, *long)
         self._cut_first = False
-        block = Block(data, self._line, long)
-        lines = count_lines(data)
-        self._line += lines
-        self.source.lines += lines
+        height = count_lines(data)
+        block = Block(data, self._line, height, long)
+        self._line += height
+        self.source.lines += height
         return block
 
 

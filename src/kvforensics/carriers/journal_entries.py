@@ -1,16 +1,15 @@
 """From the fields of journal entries to a record frame: what export, JSON and verbose have in common.
 
-Facts: systemd.journal-fields(7) and the sources of systemd 252. A carrier hands over one tuple an entry, its
-values in the order of `FIELDS`; a value is text, bytes, a list (a field that occurs several times, or a byte
-array of JSON), None (lost: `journalctl -o json` without `-a`) or `ABSENT`.
+Facts: systemd.journal-fields(7) and the sources of systemd 252. A value is text, bytes, a list (a field that
+occurs several times, or a byte array of JSON), None (lost: `journalctl -o json` without `-a`) or `ABSENT`. Most
+entries are a service's own lines, which differ in few fields; all that systemd, containers and split lines add
+is looked at only where one of `RARE_FIELDS` is there.
 """
 
 from __future__ import annotations
 
 import json
-from itertools import chain
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import polars as pl
 
@@ -19,39 +18,46 @@ from kvforensics.records import Origin
 from kvforensics.redaction import redact_argv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kvforensics.carriers.carrier import Context
 
 ABSENT: Any = ""  # of every field but MESSAGE, where emptiness and absence differ
 NO_MESSAGE: Any = False
 
-_ORIGIN_FIELDS = (
+KEY_FIELDS = (
     "_HOSTNAME",
     "_BOOT_ID",
     "_STREAM_ID",
     "_PID",
-    "SYSLOG_PID",
     "SYSLOG_IDENTIFIER",
-    "_COMM",
     "_CMDLINE",
-    "_TRANSPORT",
-    "PRIORITY",
     "_SYSTEMD_UNIT",
-    "_SYSTEMD_USER_UNIT",
     "_SYSTEMD_INVOCATION_ID",
+)
+RARE_FIELDS = (
     "UNIT",
     "USER_UNIT",
+    "MESSAGE_ID",
+    "_LINE_BREAK",
+    "CONTAINER_NAME",
+    "CONTAINER_ID",
+    "CONTAINER_PARTIAL_ID",
     "OBJECT_SYSTEMD_UNIT",
     "OBJECT_SYSTEMD_USER_UNIT",
     "COREDUMP_UNIT",
+    "_SYSTEMD_USER_UNIT",
+    "SYSLOG_PID",
+)
+_DETAIL_FIELDS = (
+    "_COMM",
+    "_TRANSPORT",
+    "PRIORITY",
     "INVOCATION_ID",
     "USER_INVOCATION_ID",
-    "CONTAINER_NAME",
-    "CONTAINER_ID",
+    "CONTAINER_PARTIAL_LAST",
 )
 EXTRA_FIELDS = (
-    "MESSAGE_ID",
     "JOB_ID",
     "JOB_TYPE",
     "JOB_RESULT",
@@ -69,25 +75,26 @@ EXTRA_FIELDS = (
     "COREDUMP_SIGNAL_NAME",
     "COREDUMP_PID",
 )
-_NAMED_IN_EXTRA = ("UNIT", "USER_UNIT", "OBJECT_SYSTEMD_UNIT", "INVOCATION_ID", "USER_INVOCATION_ID")
-FIELDS = (
+_IN_EXTRA = (
+    "MESSAGE_ID",
+    *EXTRA_FIELDS,
+    "UNIT",
+    "USER_UNIT",
+    "OBJECT_SYSTEMD_UNIT",
+    "INVOCATION_ID",
+    "USER_INVOCATION_ID",
+)
+VALUE_FIELDS = (
     "MESSAGE",
     "__CURSOR",
     "__REALTIME_TIMESTAMP",
     "_SOURCE_REALTIME_TIMESTAMP",
     "__MONOTONIC_TIMESTAMP",
-    "_LINE_BREAK",
-    "CONTAINER_PARTIAL_ID",
-    "CONTAINER_PARTIAL_LAST",
-    *_ORIGIN_FIELDS,
-    *EXTRA_FIELDS,
 )
-_AT = {name: place for place, name in enumerate(FIELDS)}
-_ORIGIN_SLICE = slice(_AT[_ORIGIN_FIELDS[0]], _AT[_ORIGIN_FIELDS[-1]] + 1)
-_origin_key = itemgetter(_ORIGIN_SLICE)
-_message_id = itemgetter(_AT["MESSAGE_ID"])
-_unit_named = itemgetter(_AT["UNIT"])
-_user_unit_named = itemgetter(_AT["USER_UNIT"])
+FIELDS = (*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS, *_DETAIL_FIELDS, *EXTRA_FIELDS)
+
+_ORIGIN_FIELDS = (*KEY_FIELDS, *RARE_FIELDS, *_DETAIL_FIELDS)
+_LOOKED_AT = (*_ORIGIN_FIELDS, *EXTRA_FIELDS)
 
 _OWN = ("systemd", "systemd-journald", "systemd-oomd", "systemd-coredump", "systemd-logind")
 _SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
@@ -95,58 +102,149 @@ _LAST_INSTANT = 1 << 55  # systemd's own bound of a valid time, in microseconds
 _MORE = {"line-max": MORE_CERTAIN, "pid-change": MORE_MAYBE}
 
 
+class Entries(Protocol):
+    """A block of entries in whatever form their carrier read them."""
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        ...
+
+    def column(self, field: str) -> list[Any]:
+        """Return the values of one of `VALUE_FIELDS`."""
+        ...
+
+    def keys(self) -> list[tuple[Any, ...]]:
+        """Return the values of `KEY_FIELDS`, one tuple an entry."""
+        ...
+
+    def rare(self) -> list[int]:
+        """Return the entries that have one of `RARE_FIELDS`, or no SYSLOG_IDENTIFIER or _PID."""
+        ...
+
+    def value(self, place: int, field: str) -> Any:
+        """Return one value of one entry."""
+        ...
+
+
+class FieldEntries:
+    """Entries as mappings from field to value."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def column(self, field: str) -> list[Any]:
+        """Return the values of one field."""
+        default = NO_MESSAGE if field == "MESSAGE" else ABSENT
+        return [row.get(field, default) for row in self._rows]
+
+    def keys(self) -> list[tuple[Any, ...]]:
+        """Return the values of `KEY_FIELDS`."""
+        return [tuple([row.get(field, ABSENT) for field in KEY_FIELDS]) for row in self._rows]
+
+    def rare(self) -> list[int]:
+        """Return the entries that need a closer look."""
+        rare = frozenset(RARE_FIELDS)
+        common = {"SYSLOG_IDENTIFIER", "_PID"}
+        return [
+            place
+            for place, row in enumerate(self._rows)
+            if not rare.isdisjoint(row) or not common <= row.keys()
+        ]
+
+    def value(self, place: int, field: str) -> Any:
+        """Return one value."""
+        return self._rows[place].get(field, ABSENT)
+
+
 class EntryReader:
     """Turns entries into frames; remembers origins, because a source has few of them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[tuple[Any, ...], int] = {}
+        self._common: dict[tuple[Any, ...], int] = {}
+        self._rare: dict[tuple[str, ...], int] = {}
 
-    def frame(
-        self, lines: Sequence[int], rows: Sequence[tuple[Any, ...]], damage: dict[int, str] | None = None
-    ) -> pl.DataFrame:
-        """Return the records of entries. `damage` names the damage of rows that the carrier met itself."""
-        columns = dict(zip(FIELDS, zip(*rows, strict=True), strict=True))
-        made: dict[str, Any] = {"line": lines, "origin": self._origins(rows)}
+    def frame(self, lines: Sequence[int], entries: Entries, damage: dict[int, str]) -> pl.DataFrame:
+        """Return the records of entries. `damage` names the damage of entries that the carrier met itself."""
         kinds: dict[int, str] = {}
-        made["message"], raw = _messages(columns["MESSAGE"], kinds)
-        made["cursor"] = _text(columns["__CURSOR"])
-        shown = _instant(columns["_SOURCE_REALTIME_TIMESTAMP"])
-        stored = _instant(columns["__REALTIME_TIMESTAMP"])
-        made["at"] = shown.zip_with(shown.is_not_null(), stored)
-        made["mono"] = _instant(columns["__MONOTONIC_TIMESTAMP"])
-        made["extra"] = self._extras(rows, kinds)
-        kinds |= damage or {}
+        message, raw = _messages(entries.column("MESSAGE"), kinds)
+        shown = _instant(entries.column("_SOURCE_REALTIME_TIMESTAMP"))
+        stored = _instant(entries.column("__REALTIME_TIMESTAMP"))
+        made: dict[str, Any] = {
+            "line": lines,
+            "message": message,
+            "cursor": _text(entries.column("__CURSOR")),
+            "at": shown.zip_with(shown.is_not_null(), stored),
+            "mono": _instant(entries.column("__MONOTONIC_TIMESTAMP")),
+            **self._rarities(entries, kinds),
+        }
+        kinds |= damage
         if kinds:
-            made["damage"] = [kinds.get(row) for row in range(len(rows))]
+            made["damage"] = _sparse(kinds, len(entries))
         if raw:
-            made["_raw"] = [raw.get(row) for row in range(len(rows))]
-        made |= _pieces(columns)
+            made["_raw"] = _sparse(raw, len(entries))
         return record_frame(self._context, made)
 
-    def _origins(self, rows: Sequence[tuple[Any, ...]]) -> list[int]:
-        known = self._known
-        numbers: list[int] = []
-        for key in map(_origin_key, rows):
-            try:
-                numbers.append(known[key])
-            except (KeyError, TypeError):  # new, or with a list in it
-                flat = tuple(map(plain, key))
-                number = known.get(flat)
-                if number is None:
-                    number = known[flat] = self._context.origins.intern(_origin(flat))
-                numbers.append(number)
-        return numbers
-
-    def _extras(self, rows: Sequence[tuple[Any, ...]], kinds: dict[int, str]) -> list[str | None] | None:
+    def _rarities(self, entries: Entries, kinds: dict[int, str]) -> dict[str, Any]:
+        """Return the origins, and what only few entries have: `extra`, `_more`, `_key`."""
+        rare = entries.rare()
+        origins = self._origins(entries.keys(), set(rare))
         extras: dict[int, str] = {}
-        for place, row in enumerate(rows):
-            if not (_message_id(row) or _unit_named(row) or _user_unit_named(row)) or not _is_own(row):
-                continue
-            extras[place] = _extra(row)
-            if plain(_message_id(row)) == _SUPPRESSED:
-                kinds[place] = "rate_limited"
-        return [extras.get(place) for place in range(len(rows))] if extras else None
+        pieces: dict[int, tuple[int, str | None]] = {}
+        for place in rare:
+            row = {field: plain(entries.value(place, field)) for field in _LOOKED_AT}
+            origins[place] = self._rare_origin(row)
+            if _is_own(row):
+                extras[place] = _extra(row)
+                if row["MESSAGE_ID"] == _SUPPRESSED:
+                    kinds[place] = "rate_limited"
+            if row["_LINE_BREAK"] or row["CONTAINER_PARTIAL_ID"]:
+                pieces[place] = _piece(row)
+        found: dict[str, Any] = {"origin": origins}
+        if extras:
+            found["extra"] = _sparse(extras, len(entries))
+        if pieces:
+            found["_more"] = [
+                pieces[place][0] if place in pieces else MORE_NO for place in range(len(entries))
+            ]
+            found["_key"] = _sparse({place: key for place, (_, key) in pieces.items()}, len(entries))
+        return found
+
+    def _origins(self, keys: list[tuple[Any, ...]], rare: set[int]) -> list[int]:
+        """Return the origins of the common entries; those of the rare ones are filled in later."""
+        known = self._common
+        try:
+            numbers = list(map(known.get, keys))
+        except TypeError:  # a list in a key
+            keys = [tuple(map(plain, key)) for key in keys]
+            numbers = list(map(known.get, keys))
+        if None in numbers:
+            for place, number in enumerate(numbers):
+                if number is None:
+                    numbers[place] = 0 if place in rare else self._common_origin(keys[place])
+        return cast("list[int]", numbers)
+
+    def _common_origin(self, key: tuple[Any, ...]) -> int:
+        if key not in self._common:
+            row = dict.fromkeys(_LOOKED_AT, "") | dict(zip(KEY_FIELDS, map(plain, key), strict=True))
+            self._common[key] = self._context.origins.intern(_origin(row))
+        return self._common[key]
+
+    def _rare_origin(self, row: dict[str, str]) -> int:
+        key = tuple([row[field] for field in _ORIGIN_FIELDS])
+        if key not in self._rare:
+            self._rare[key] = self._context.origins.intern(_origin(row))
+        return self._rare[key]
+
+
+def _sparse(values: dict[int, Any], length: int) -> list[Any]:
+    found: list[Any] = [None] * length
+    for place, value in values.items():
+        found[place] = value
+    return found
 
 
 def plain(value: Any) -> str:
@@ -217,62 +315,52 @@ def _instant(values: Sequence[Any]) -> pl.Series:
     return numbers.set((numbers < 0) | (numbers >= _LAST_INSTANT), None)
 
 
-def _pieces(columns: dict[str, tuple[Any, ...]]) -> dict[str, Any]:
-    breaks, partials = columns["_LINE_BREAK"], columns["CONTAINER_PARTIAL_ID"]
-    if not any(breaks) and not any(partials):
-        return {}
-    more: list[int] = []
-    keys: list[str | None] = []
-    for line_break, partial, last in zip(breaks, partials, columns["CONTAINER_PARTIAL_LAST"], strict=True):
-        if partial:
-            keys.append(f"partial {plain(partial)}")
-            more.append(MORE_NO if plain(last) == "true" else MORE_OPEN)
-        else:
-            keys.append(None)
-            more.append(_MORE.get(plain(line_break), MORE_NO))
-    return {"_more": more, "_key": keys}
+def _piece(row: dict[str, str]) -> tuple[int, str | None]:
+    if row["CONTAINER_PARTIAL_ID"]:
+        more = MORE_NO if row["CONTAINER_PARTIAL_LAST"] == "true" else MORE_OPEN
+        return more, f"partial {row['CONTAINER_PARTIAL_ID']}"
+    return _MORE.get(row["_LINE_BREAK"], MORE_NO), None
 
 
-def _is_own(row: tuple[Any, ...]) -> bool:
+def _is_own(row: dict[str, str]) -> bool:
     """Whether systemd or one of its services wrote the record (a service's own words prove nothing)."""
-    ident, pid = plain(row[_AT["SYSLOG_IDENTIFIER"]]), plain(row[_AT["_PID"]])
-    transport = plain(row[_AT["_TRANSPORT"]])
-    if transport in {"stdout", "syslog", "kernel"}:
+    if row["_TRANSPORT"] in {"stdout", "syslog", "kernel"}:
         return False
-    return pid == "1" or ident in _OWN or bool(row[_AT["UNIT"]] and row[_AT["MESSAGE_ID"]])
+    about = row["MESSAGE_ID"] or row["UNIT"] or row["USER_UNIT"]
+    return bool(about) and (
+        row["_PID"] == "1" or row["SYSLOG_IDENTIFIER"] in _OWN or bool(row["UNIT"] and row["MESSAGE_ID"])
+    )
 
 
-def _extra(row: tuple[Any, ...]) -> str:
-    names = chain(EXTRA_FIELDS, _NAMED_IN_EXTRA)
-    values = {name: plain(row[_AT[name]]) for name in names if row[_AT[name]] not in (ABSENT, None)}
+def _extra(row: dict[str, str]) -> str:
+    values = {field: row[field] for field in _IN_EXTRA if row[field]}
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
 
-def _origin(key: tuple[str, ...]) -> Origin:
-    field: Callable[[str], str | None] = lambda name: fields[name] or None  # noqa: E731
-    fields = dict(zip(_ORIGIN_FIELDS, key, strict=True))
-    host, boot = field("_HOSTNAME"), field("_BOOT_ID")
-    container = field("CONTAINER_NAME") or field("CONTAINER_ID")
+def _origin(row: dict[str, str]) -> Origin:
+    fields = {field: value or None for field, value in row.items()}
+    host, boot = fields["_HOSTNAME"], fields["_BOOT_ID"]
+    container = fields["CONTAINER_NAME"] or fields["CONTAINER_ID"]
     if container is not None:  # dockerd and conmon speak for it: unit, process and invocation are theirs
-        stream = {"3": "stderr", "6": "stdout"}.get(fields["PRIORITY"])
-        return Origin(host, None, container, field("SYSLOG_IDENTIFIER"), stream=stream, boot=boot)
-    ident = field("SYSLOG_IDENTIFIER") or field("_COMM")
-    unit = field("_SYSTEMD_USER_UNIT") or field("_SYSTEMD_UNIT")
-    invocation = field("_SYSTEMD_INVOCATION_ID")
-    about = field("UNIT") or field("USER_UNIT")
+        stream = {"3": "stderr", "6": "stdout"}.get(row["PRIORITY"])
+        return Origin(host, None, container, fields["SYSLOG_IDENTIFIER"], stream=stream, boot=boot)
+    ident = fields["SYSLOG_IDENTIFIER"] or fields["_COMM"]
+    unit = fields["_SYSTEMD_USER_UNIT"] or fields["_SYSTEMD_UNIT"]
+    invocation = fields["_SYSTEMD_INVOCATION_ID"]
+    about = fields["UNIT"] or fields["USER_UNIT"]
     if about is None and ident in _OWN:
-        about = field("OBJECT_SYSTEMD_UNIT") or field("OBJECT_SYSTEMD_USER_UNIT") or field("COREDUMP_UNIT")
-    if about is not None and fields["_TRANSPORT"] not in {"stdout", "syslog"}:
+        about = fields["OBJECT_SYSTEMD_UNIT"] or fields["OBJECT_SYSTEMD_USER_UNIT"] or fields["COREDUMP_UNIT"]
+    if about is not None and row["_TRANSPORT"] not in {"stdout", "syslog"}:
         unit = about
-        invocation = field("INVOCATION_ID") or field("USER_INVOCATION_ID")
-    command = field("_CMDLINE")
+        invocation = fields["INVOCATION_ID"] or fields["USER_INVOCATION_ID"]
+    command = fields["_CMDLINE"]
     return Origin(
         host=host,
         unit=unit,
         ident=ident,
-        pid=_pid(field("_PID") or field("SYSLOG_PID")),
+        pid=_pid(fields["_PID"] or fields["SYSLOG_PID"]),
         invocation=invocation,
-        stream=field("_STREAM_ID"),
+        stream=fields["_STREAM_ID"],
         boot=boot,
         cmdline=redact_argv(command) if command else None,
     )

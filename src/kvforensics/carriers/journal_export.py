@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.carriers.blocks import LINE_BYTES, cut_text
-from kvforensics.carriers.journal_entries import ABSENT, FIELDS, NO_MESSAGE, EntryReader
+from kvforensics.carriers.blocks import LINE_BYTES, cut_text, is_utf8
+from kvforensics.carriers.journal_entries import FIELDS, EntryReader, FieldEntries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Context, Head
 
 _FRAME_ENTRIES = 16_384
+_Found = tuple[int, dict[str, Any], str | None]  # line, fields, damage
 _LARGEST_FIELD = 768 << 20  # journald's own limit; a larger length is no length
 _FIRST_FIELD = b"__CURSOR="
-_BYTE_FIELDS = tuple(name.encode() for name in FIELDS)
-_NEEDED = frozenset(_BYTE_FIELDS)
-_DEFAULTS = (NO_MESSAGE, *(ABSENT for _ in FIELDS[1:]))
-_TEXT_DEFAULTS = tuple(zip(FIELDS, _DEFAULTS, strict=True))
-_BYTE_DEFAULTS = tuple(zip(_BYTE_FIELDS, _DEFAULTS, strict=True))
+_NEEDED = {field.encode(): field for field in FIELDS}
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _FIELD_LINE = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}=")
 _KNOWN_TIME = re.compile(rb"__REALTIME_TIMESTAMP=[0-9]+$")
@@ -57,19 +54,19 @@ class JournalExport:
         for line, row, damage in _Parser(_Bytes(blocks.chunks())).entries():
             batch.add(line, row, damage)
             if len(batch.rows) >= _FRAME_ENTRIES:
-                yield entries.frame(batch.lines, batch.rows, batch.damage)
+                yield entries.frame(batch.lines, FieldEntries(batch.rows), batch.damage)
                 batch = _Batch()
         if batch.rows:
-            yield entries.frame(batch.lines, batch.rows, batch.damage)
+            yield entries.frame(batch.lines, FieldEntries(batch.rows), batch.damage)
 
 
 @dataclass(slots=True)
 class _Batch:
     lines: list[int] = field(default_factory=list)
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     damage: dict[int, str] = field(default_factory=dict)
 
-    def add(self, line: int, row: tuple[Any, ...], damage: str | None) -> None:
+    def add(self, line: int, row: dict[str, Any], damage: str | None) -> None:
         if damage is not None:
             self.damage[len(self.rows)] = damage
         self.lines.append(line)
@@ -146,8 +143,8 @@ class _Parser:
         self._source = source
         self._cursor: bytes | None = None  # the first line of the next entry, read while this one was torn
 
-    def entries(self) -> Iterator[tuple[int, tuple[Any, ...], str | None]]:
-        """Yield an entry's first line number, its values in the order of `FIELDS`, and its damage."""
+    def entries(self) -> Iterator[_Found]:
+        """Yield an entry's first line number, its fields and its damage."""
         source = self._source
         while True:
             self._skip_empty_lines()
@@ -171,7 +168,7 @@ class _Parser:
         while source.data.startswith((b"\n", b"\r\n"), source.at):
             source.advance(source.data.find(b"\n", source.at) + 1)
 
-    def _entry(self) -> tuple[int, tuple[Any, ...], str | None] | None:
+    def _entry(self) -> _Found | None:
         """Read field by field; None at the end of the input."""
         source, fields = self._source, _Fields()
         line = source.line - (self._cursor is not None)
@@ -181,17 +178,17 @@ class _Parser:
             else:
                 text, whole = source.read_line()
             if not text and not whole:
-                return (line, fields.row(), fields.damage) if fields.values else None
+                return (line, fields.row, fields.damage) if fields.any else None
             if not text:
-                if fields.values:
-                    return line, fields.row(), fields.damage
+                if fields.any:
+                    return line, fields.row, fields.damage
                 continue
-            if text.startswith(_FIRST_FIELD) and fields.has_cursor:  # the entry before lost its end
+            if text.startswith(_FIRST_FIELD) and "__CURSOR" in fields.row:  # the entry before lost its end
                 self._cursor = text
-                return line, fields.row(), "truncated_file"
+                return line, fields.row, "truncated_file"
             if not self._field(text, fields, whole=whole):
                 self._resume()
-                return line, fields.row(), "truncated_file"
+                return line, fields.row, "truncated_file"
 
     def _field(self, text: bytes, fields: _Fields, *, whole: bool) -> bool:
         """Take one field; false when the format is broken here or the input ends in it."""
@@ -228,45 +225,30 @@ class _Fields:
     """The needed fields of one entry; a field that comes twice becomes a list."""
 
     def __init__(self) -> None:
-        self.values: dict[bytes, Any] = {}
-        self.has_cursor = False
+        self.row: dict[str, Any] = {}
+        self.any = False
         self.damage: str | None = None
 
-    def add(self, name: bytes, value: bytes) -> None:
-        self.has_cursor = self.has_cursor or name == b"__CURSOR"
-        if name not in _NEEDED:
-            self.values.setdefault(name, None)
+    def add(self, name: bytes, data: bytes) -> None:
+        self.any = True
+        field = _NEEDED.get(name)
+        if field is None:
             return
-        known = self.values.get(name)
+        value = data.decode() if is_utf8(data) else data
+        known = self.row.get(field)
         if known is None:
-            self.values[name] = value
+            self.row[field] = value
         elif isinstance(known, list):
             known.append(value)
         else:
-            self.values[name] = [known, value]
-
-    def row(self) -> tuple[Any, ...]:
-        values = self.values
-        return tuple(_value(values.get(name, default)) for name, default in _BYTE_DEFAULTS)
+            self.row[field] = [known, value]
 
 
-def _value(value: Any) -> Any:
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return value
-    return value
-
-
-def _text_entry(data: bytes) -> tuple[Any, ...] | None:
+def _text_entry(data: bytes) -> dict[str, Any] | None:
     """Read an entry that holds nothing but text lines with names that differ; None for any other."""
     try:
         lines = data.decode().split("\n")
-        values: dict[str, Any] = dict([line.split("=", 1) for line in lines])
+        row = dict([line.split("=", 1) for line in lines])
     except ValueError:  # no `=`, or not UTF-8
         return None
-    if len(values) != len(lines):
-        return None
-    get = values.get
-    return tuple([get(name, default) for name, default in _TEXT_DEFAULTS])
+    return row if len(row) == len(lines) else None

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kvforensics.carriers.blocks import is_utf8
-from kvforensics.carriers.journal_entries import ABSENT, FIELDS, NO_MESSAGE, EntryReader
+from kvforensics.carriers.journal_entries import (
+    ABSENT,
+    FIELDS,
+    KEY_FIELDS,
+    NO_MESSAGE,
+    RARE_FIELDS,
+    EntryReader,
+    FieldEntries,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,23 +33,31 @@ if TYPE_CHECKING:
     from kvforensics.carriers.blocks import Block, Blocks
     from kvforensics.carriers.carrier import Context, Head
 
-_Value = str | list[Any] | None
-_ATTRIBUTES = tuple(f"f{place}" for place in range(len(FIELDS)))
-_DEFAULTS = (NO_MESSAGE, *(ABSENT for _ in FIELDS[1:]))
+_ATTRIBUTES = {field: f"f{place}" for place, field in enumerate(FIELDS)}
 _Entry = msgspec.defstruct(
     "_Entry",
-    [(name, _Value, default) for name, default in zip(_ATTRIBUTES, _DEFAULTS, strict=True)],
-    rename=dict(zip(_ATTRIBUTES, FIELDS, strict=True)),
+    [
+        (name, str | list[Any] | None, NO_MESSAGE if field == "MESSAGE" else ABSENT)
+        for field, name in _ATTRIBUTES.items()
+    ],
+    rename={name: field for field, name in _ATTRIBUTES.items()},
     gc=False,
 )
 _DECODER = msgspec.json.Decoder(_Entry)
-_row = attrgetter(*_ATTRIBUTES)
+_ANY_DECODER = msgspec.json.Decoder()
+_key = attrgetter(*map(_ATTRIBUTES.get, KEY_FIELDS))
+_rare = attrgetter(*map(_ATTRIBUTES.get, RARE_FIELDS))
+_ident = attrgetter(_ATTRIBUTES["SYSLOG_IDENTIFIER"], _ATTRIBUTES["_PID"])
+_NOTHING_RARE = (ABSENT,) * len(RARE_FIELDS)
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _KEYS = (b'"__REALTIME_TIMESTAMP":', b'"__CURSOR":', b'"_BOOT_ID":')
 _SHIPPED = re.compile(rb'"(?:source_type|message|log|line)" ?:')  # a shipper's own envelope
 _PRETTY = re.compile(rb'\t"[A-Z_][A-Z0-9_]*" ?: ?|[{}\]]|\t[\]}],?|\t\t?[\[0-9"]|\tnull')
 _SALVAGE_TRIES = 64
+_LONGEST_OBJECT = 200_000  # lines: a byte array has one a byte
+
+_Found = tuple[int, dict[str, Any], str | None]  # line, fields, damage
 
 
 class JournalJson:
@@ -77,6 +93,30 @@ def _bare(line: bytes) -> bytes:
     return line.lstrip(b"\x1e \t\r").removeprefix(b"data: ").strip()
 
 
+class _Decoded:
+    """Entries as the decoder gives them."""
+
+    def __init__(self, rows: list[Any]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def column(self, field: str) -> list[Any]:
+        return list(map(attrgetter(_ATTRIBUTES[field]), self._rows))
+
+    def keys(self) -> list[tuple[Any, ...]]:
+        return list(map(_key, self._rows))
+
+    def rare(self) -> list[int]:
+        rare = [place for place, values in enumerate(map(_rare, self._rows)) if values != _NOTHING_RARE]
+        unnamed = [place for place, values in enumerate(map(_ident, self._rows)) if ABSENT in values]
+        return sorted({*rare, *unnamed}) if unnamed else rare
+
+    def value(self, place: int, field: str) -> Any:
+        return getattr(self._rows[place], _ATTRIBUTES[field])
+
+
 class _Reader:
     def __init__(self, entries: EntryReader) -> None:
         self._entries = entries
@@ -84,30 +124,29 @@ class _Reader:
         self._open_line = 0
 
     def feed(self, block: Block) -> Iterator[pl.DataFrame]:
-        if not block.long and not self._open:
-            rows = _fast_rows(block.data)
-            if rows:
-                yield self._entries.frame(range(block.line, block.line + len(rows)), rows)
-                return
-        yield from self._frame(self._slow_rows(block))
+        rows = None if block.long or self._open else _decoded(block)
+        if rows:
+            yield self._entries.frame(block.numbers(), _Decoded(rows), {})
+        else:
+            yield from self._frame(self._slow_rows(block))
 
     def close(self) -> Iterator[pl.DataFrame]:
         if self._open:
             yield from self._frame([(self._open_line, *_entry(b"".join(self._open)))])
 
-    def _frame(self, found: list[tuple[int, tuple[Any, ...], str | None]]) -> Iterator[pl.DataFrame]:
+    def _frame(self, found: list[_Found]) -> Iterator[pl.DataFrame]:
         if found:
             damage = {place: kind for place, (_, _, kind) in enumerate(found) if kind is not None}
-            yield self._entries.frame([line for line, _, _ in found], [row for _, row, _ in found], damage)
+            rows = FieldEntries([row for _, row, _ in found])
+            yield self._entries.frame([line for line, _, _ in found], rows, damage)
 
-    def _slow_rows(self, block: Block) -> list[tuple[int, tuple[Any, ...], str | None]]:
-        found: list[tuple[int, tuple[Any, ...], str | None]] = []
+    def _slow_rows(self, block: Block) -> list[_Found]:
+        found: list[_Found] = []
         long = set(block.long)
         for place, raw in enumerate(block.data.removesuffix(b"\n").split(b"\n")):
             number, line = block.line + place, _bare(raw)
             if place in long:
-                row, _ = _entry(line)
-                found.append((number, row, "too_long_line"))
+                found.append((number, _entry(line)[0], "too_long_line"))
             elif self._open:
                 done = self._continue(line, number)
                 if done is not None:
@@ -118,7 +157,7 @@ class _Reader:
                 found.append((number, *_entry(line)))
         return found
 
-    def _continue(self, line: bytes, number: int) -> tuple[int, tuple[Any, ...], str | None] | None:
+    def _continue(self, line: bytes, number: int) -> _Found | None:
         """Take a line of a pretty object; return the object when the line ends it."""
         if line == b"{":  # the object before was cut off
             torn = (self._open_line, *_entry(b"".join(self._open)))
@@ -132,71 +171,68 @@ class _Reader:
         return whole
 
 
-_LONGEST_OBJECT = 200_000  # lines: a byte array has one a byte
-
-
-def _fast_rows(data: bytes) -> list[tuple[Any, ...]] | None:
-    """Decode a block in which each line is an object; None when it is anything else."""
+def _decoded(block: Block) -> list[Any] | None:
+    """Decode a block in which each line is an entry; None when it is anything else."""
+    data = block.data
     if b"\x1e" in data:
         data = data.replace(b"\x1e", b"")
-    if b"\n\n" in data or data.startswith((b"\n", b"{\n")) or b"\n{\n" in data:
+    if data.startswith((b"\n", b"{\n")) or b"\n\n" in data or b"\n{\n" in data:
         return None
     try:
-        rows = list(map(_row, _DECODER.decode_lines(data)))
+        rows = _DECODER.decode_lines(data)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    lines = data.count(b"\n") + (not data.endswith(b"\n"))
-    if len(rows) != lines or any(row[0] is NO_MESSAGE and not row[1] for row in rows):
+    message, cursor, realtime = map(
+        attrgetter, map(_ATTRIBUTES.get, ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP"))
+    )
+    if len(rows) != block.height:
+        return None
+    if any(message(row) is NO_MESSAGE and not (cursor(row) or realtime(row)) for row in rows):
         return None
     return rows
 
 
-def _entry(line: bytes) -> tuple[tuple[Any, ...], str | None]:
-    """Read one object; what is broken gives its complete fields, what is no entry its text."""
-    try:
-        row: tuple[Any, ...] | None = _row(_DECODER.decode(line))
-    except (msgspec.MsgspecError, RecursionError):
-        row = _lenient(line)
-    if row is None:
+def _entry(line: bytes) -> tuple[dict[str, Any], str | None]:
+    """Read one object and its damage; what is broken gives its complete fields, what is no entry its text."""
+    fields = _fields(line)
+    if fields is None:
         return _torn(line)
-    if row[0] is NO_MESSAGE and not any(row[1:]):
-        return (line.decode(errors="replace"), *_DEFAULTS[1:]), None if is_utf8(line) else "invalid_utf8"
-    return row, None if is_utf8(line) else "invalid_utf8"
+    kind = None if is_utf8(line) else "invalid_utf8"
+    if not any(field in fields for field in ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP")):
+        return {"MESSAGE": line.decode(errors="replace")}, kind
+    return {field: _known_type(fields[field]) for field in FIELDS if field in fields}, kind
 
 
-def _lenient(line: bytes) -> tuple[Any, ...] | None:
-    """Read an object whose values have other types than journalctl's, or hold half a surrogate pair."""
-    if not line.startswith(b"{"):
-        return None
+def _fields(line: bytes) -> dict[str, Any] | None:
+    """Decode an object; leniently where it is not UTF-8 or holds half a surrogate pair."""
     try:
-        fields = json.loads(line.decode(errors="replace"))
-    except (ValueError, RecursionError):
-        return None
-    values = (fields.get(name, default) for name, default in zip(FIELDS, _DEFAULTS, strict=True))
-    return tuple(map(_known_type, values))
+        fields = _ANY_DECODER.decode(line)
+    except (msgspec.MsgspecError, RecursionError):
+        try:
+            fields = json.loads(line.decode(errors="replace")) if line.startswith(b"{") else None
+        except (ValueError, RecursionError):
+            return None
+    return fields if isinstance(fields, dict) else None
 
 
 def _known_type(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="replace").decode()
-    if value is None or value is NO_MESSAGE or isinstance(value, list):
+    if value is None or isinstance(value, list):
         return value
     return json.dumps(value)
 
 
-def _torn(line: bytes) -> tuple[tuple[Any, ...], str | None]:
+def _torn(line: bytes) -> tuple[dict[str, Any], str | None]:
     """Read the complete fields of an object that is cut off; no object at all is a message of its own."""
-    text = (line.decode(errors="replace"), *_DEFAULTS[1:])
+    text = {"MESSAGE": line.decode(errors="replace")}
     if not line.startswith(b'{"'):
         return text, None if is_utf8(line) else "invalid_utf8"
     end = len(line)
     for _ in range(_SALVAGE_TRIES):
         end = line.rfind(b',"', 0, end)
-        if end < 0:
-            break
-        try:
-            row = _row(_DECODER.decode(line[:end] + b"}"))
-        except (msgspec.MsgspecError, RecursionError):
-            continue
-        return row, "truncated_file"
+        fields = _fields(line[:end] + b"}") if end > 0 else None
+        if fields is not None:
+            known = {field: _known_type(fields[field]) for field in FIELDS if field in fields}
+            return known or text, "truncated_file"
     return text, "truncated_file"

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kvforensics.carriers.blocks import is_utf8
-from kvforensics.carriers.journal_entries import ABSENT, FIELDS, NO_MESSAGE, EntryReader
+from kvforensics.carriers.journal_entries import FIELDS, EntryReader, FieldEntries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ _FIELD = re.compile(rb"    ([A-Z_][A-Z0-9_]{0,63})=(.*)", re.DOTALL)
 _CURSOR_PART = re.compile(rb"(?:^|;)([mt])=([0-9a-f]{1,15})(?=;|$)")
 _BLOB = re.compile(rb"\[[0-9.]+[BKMGTPE] blob data\]")
 _NOTE = re.compile(rb"-- .*|\xe2\x96\x91\xe2\x96\x91.*")
-_PLACES = {name.encode(): place for place, name in enumerate(FIELDS)}
-_LOST: Any = b""  # a field whose bytes journalctl did not print
+_NEEDED = {name.encode(): name for name in FIELDS}
+_CLOCKS = {b"t": "__REALTIME_TIMESTAMP", b"m": "__MONOTONIC_TIMESTAMP"}
 _FRAME_ENTRIES = 16_384
 
 
@@ -53,11 +53,11 @@ class JournalVerbose:
             for place, line in enumerate(block.data.removesuffix(b"\n").split(b"\n")):
                 batch.take(line.removesuffix(b"\r"), block.line + place, cut=place in long)
                 if len(batch.rows) >= _FRAME_ENTRIES:
-                    yield reader.frame(batch.lines, batch.rows, batch.damage)
+                    yield reader.frame(batch.lines, FieldEntries(batch.rows), batch.damage)
                     batch.clear()
         batch.end()
         if batch.rows:
-            yield reader.frame(batch.lines, batch.rows, batch.damage)
+            yield reader.frame(batch.lines, FieldEntries(batch.rows), batch.damage)
 
 
 class _Batch:
@@ -65,12 +65,12 @@ class _Batch:
 
     def __init__(self) -> None:
         self.lines: list[int] = []
-        self.rows: list[tuple[Any, ...]] = []
+        self.rows: list[dict[str, Any]] = []
         self.damage: dict[int, str] = {}
-        self._values: list[Any] | None = None
+        self._row: dict[str, Any] | None = None
         self._line = 0
         self._kind: str | None = None
-        self._place: int | None = None  # of the field whose value may go on
+        self._field: str | None = None  # whose value may go on
         self._indent = b""
         self._parts: list[bytes] = []
 
@@ -89,54 +89,46 @@ class _Batch:
             self._begin(header[1], number)
             return
         field = _FIELD.fullmatch(line)
-        if field is None or self._values is None:
+        if field is None or self._row is None:
             self._other(line, number, cut=cut)
             return
         self._end_field()
         self._indent = b" " * (5 + len(field[1]))
-        self._place, self._parts = _PLACES.get(field[1]), [field[2]]
-        if cut and self._place is not None:
+        self._field, self._parts = _NEEDED.get(field[1]), [field[2]]
+        if cut and self._field is not None:
             self._kind = "too_long_line"
 
     def end(self) -> None:
         """End the open entry, if there is one."""
-        if self._values is None:
-            return
-        self._end_field()
-        message = self._values[0]
-        if message is _LOST:
-            self._values[0], self._kind = NO_MESSAGE, "blob_data"
-        self._add(self._line, self._values, self._kind)
-        self._values, self._kind = None, None
+        if self._row is not None:
+            self._end_field()
+            self._add(self._line, self._row, self._kind)
+            self._row, self._kind = None, None
 
     def _begin(self, cursor: bytes, number: int) -> None:
-        self._values = [NO_MESSAGE, *(ABSENT for _ in FIELDS[1:])]
         self._line = number
-        self._values[_PLACES[b"__CURSOR"]] = cursor.decode()
-        for name, digits in _CURSOR_PART.findall(cursor):
-            field = b"__REALTIME_TIMESTAMP" if name == b"t" else b"__MONOTONIC_TIMESTAMP"
-            self._values[_PLACES[field]] = str(int(digits, 16))
+        clocks = {_CLOCKS[name]: str(int(digits, 16)) for name, digits in _CURSOR_PART.findall(cursor)}
+        self._row = {"__CURSOR": cursor.decode(), **clocks}
 
     def _end_field(self) -> None:
-        if self._place is not None and self._values is not None:
+        if self._field is not None and self._row is not None:
             value = b"\n".join(self._parts)
-            lost = _BLOB.fullmatch(value) is not None
-            if lost:
-                value = _LOST if self._place == 0 else b""
-            self._values[self._place] = value if lost or not is_utf8(value) else value.decode()
-        self._place, self._parts, self._indent = None, [], b""
+            if _BLOB.fullmatch(value) is None:
+                self._row[self._field] = value.decode() if is_utf8(value) else value
+            elif self._field == "MESSAGE":
+                self._kind = "blob_data"
+        self._field, self._parts, self._indent = None, [], b""
 
     def _other(self, line: bytes, number: int, *, cut: bool) -> None:
         """Take a line that is no part of an entry: journalctl's notes are nothing, the rest is a record."""
         if not line.strip() or _NOTE.fullmatch(line):
             return
         self.end()
-        values = [line.decode(errors="replace"), *(ABSENT for _ in FIELDS[1:])]
         kind = "too_long_line" if cut else None if is_utf8(line) else "invalid_utf8"
-        self._add(number, values, kind)
+        self._add(number, {"MESSAGE": line.decode(errors="replace")}, kind)
 
-    def _add(self, line: int, values: list[Any], kind: str | None) -> None:
+    def _add(self, line: int, row: dict[str, Any], kind: str | None) -> None:
         if kind is not None:
             self.damage[len(self.rows)] = kind
         self.lines.append(line)
-        self.rows.append(tuple(values))
+        self.rows.append(row)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics.carriers.frames import record_frame
-from kvforensics.carriers.journal_entries import EntryReader
+from kvforensics.carriers.journal_entries import EntryReader, FieldEntries
 from kvforensics.carriers.json_elements import ELEMENT_BYTES, Elements
 from kvforensics.carriers.json_line import decode_values
 from kvforensics.carriers.shippers import Entry, entries, is_shippers
@@ -77,8 +77,8 @@ def _frame(found: list[tuple[int, Entry]], reader: EntryReader, context: Context
     if own:
         frames.append(_own_frame(own, context))
     if journal:
-        rows: list[tuple[Any, ...]] = [entry.journal for _, _, entry in journal if entry.journal is not None]
-        frame = reader.frame([line for _, line, _ in journal], rows, {})
+        rows: list[dict[str, Any]] = [entry.journal for _, _, entry in journal if entry.journal is not None]
+        frame = reader.frame([line for _, line, _ in journal], FieldEntries(rows), {})
         frames.append(frame.with_columns(pl.Series("_row", [row for row, _, _ in journal], dtype=pl.Int64)))
     if len(frames) == 1:
         return frames[0].drop("_row")

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO
-from kvforensics.carriers.journal_entries import ABSENT, FIELDS, NO_MESSAGE
+from kvforensics.carriers.journal_entries import FIELDS
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ _SECONDS, _MILLIS, _MICROS = 1e11, 1e14, 1e17  # below each an epoch number coun
 
 
 class Entry(NamedTuple):
-    """One log entry of a shipper. `journal` are the fields of a journal entry, in the order of `FIELDS`."""
+    """One log entry of a shipper. `journal` are the fields of a journal entry."""
 
     at_us: int | None  # microseconds of the epoch
     message: str | None
@@ -81,7 +81,7 @@ class Entry(NamedTuple):
     damage: str | None = None
     more: int = MORE_NO
     key: str | None = None
-    journal: tuple[Any, ...] | None = None
+    journal: dict[str, Any] | None = None
 
 
 def entries(found: Mapping[str, Any]) -> Iterator[Entry]:
@@ -127,7 +127,7 @@ def _entry(found: Mapping[str, Any]) -> Entry | None:
     names = {name.strip("_").lower(): name for name in spoken}
     at = next((at for name in TIME_NAMES if (at := epoch_us(spoken.get(name))) is not None), None)
     if names.keys() & _JOURNAL_MARKS and "message" in names:
-        return Entry(at, None, journal=_journal_row(spoken, at, flat))
+        return Entry(at, None, journal=_journal_fields(spoken, at, flat))
     name = next((name for name in MESSAGE_NAMES if _is_text(spoken.get(name))), None)
     if name is None:
         name = next((name for name in MESSAGE_NAMES if name in spoken and spoken[name] is None), None)
@@ -207,19 +207,23 @@ def _piece(
     return MORE_NO, None
 
 
-def _journal_row(found: Mapping[str, Any], at: int | None, flat: Mapping[str, str | int]) -> tuple[Any, ...]:
-    row: dict[str, Any] = dict.fromkeys(FIELDS, ABSENT)
-    row["MESSAGE"] = NO_MESSAGE
+def _journal_fields(
+    found: Mapping[str, Any], at: int | None, flat: Mapping[str, str | int]
+) -> dict[str, Any]:
+    """Return the journal's fields under the names that the journal gives them."""
+    fields: dict[str, Any] = {}
     for name, value in found.items():
-        field = name if name in row else _JOURNAL_NAMES.get(name.strip("_").lower())
-        if field is not None and (value is None or isinstance(value, (str, list, int, float))):
-            row[field] = str(value) if isinstance(value, (int, float)) else value
-    row = {name: ABSENT if value is None and name != "MESSAGE" else value for name, value in row.items()}
-    if not row["__REALTIME_TIMESTAMP"] and at is not None:
-        row["__REALTIME_TIMESTAMP"] = str(at)
-    if not row["_HOSTNAME"]:
-        row["_HOSTNAME"] = _named(flat, _HOSTS) or ABSENT
-    return tuple(row.values())
+        field = name if name in FIELDS else _JOURNAL_NAMES.get(name.strip("_").lower())
+        if field == "MESSAGE" or (field is not None and isinstance(value, (str, list, int, float))):
+            fields[field] = str(value) if isinstance(value, (int, float)) else value
+    if not isinstance(fields.get("MESSAGE"), (str, list)):
+        fields["MESSAGE"] = None
+    if not fields.get("__REALTIME_TIMESTAMP") and at is not None:
+        fields["__REALTIME_TIMESTAMP"] = str(at)
+    host = _named(flat, _HOSTS)
+    if not fields.get("_HOSTNAME") and host is not None:
+        fields["_HOSTNAME"] = host
+    return fields
 
 
 def _otlp(found: Mapping[str, Any]) -> Iterator[Entry]:
