@@ -12,6 +12,7 @@ from kvforensics.verdicts.cuts import of_cut
 from kvforensics.verdicts.decision import Decision, shown
 from kvforensics.verdicts.effects import baseline, effects, noise
 from kvforensics.verdicts.figures import lost_to_oom, of_other, of_pool_input
+from kvforensics.verdicts.failure import names
 from kvforensics.verdicts.moves import direction
 from kvforensics.verdicts.situation import Situation, holds, pattern_facts
 from kvforensics.verdicts.starts import of_failed_start, of_recovery
@@ -103,17 +104,18 @@ def decide(pair: Situation, change: Change, who: Attribution) -> Decision:
     """Judge one change: the start, cuts and replacements, patterns, the pool, then its own purpose."""
     known = knob(change.setting)
     pattern = _pattern(pair, change)
-    if pair.newer.end == "failed_start" and not _is_innocent(known, pattern):
+    innocent = _is_innocent(known, pattern)
+    if pair.newer.end == "failed_start" and (not innocent or names(pair.newer, change.setting)):
         return of_failed_start(
             pair, change, pattern.code if pattern and pattern.outcome == "not_applied" else None
         )
-    recovered = None if _is_innocent(known, pattern) else of_recovery(pair, change)
+    recovered = None if innocent else of_recovery(pair, change)
     if recovered is not None:
         return recovered
     cut = of_cut(pair, change, pattern, who)
     if cut is not None:
         return cut
-    if known is None or _is_innocent(known, pattern):
+    if known is None or innocent:
         return Decision(
             "no_op",
             "not_a_memory_setting",
@@ -137,9 +139,13 @@ def _pattern(pair: Situation, change: Change) -> Pattern | None:
     way = direction(change, pair.older, pair.newer)
     found = [p for p in patterns_of(change.setting) if not p.computed and holds(p, change, way, pair)]
     order = ("not_applied", "overridden", "clamped", "inert", "masked", "live", "backfire", "moved", "noise")
+    version = pair.newer.version
     ranked = sorted(
         (p for p in found if p.outcome in order and _fits_the_pool(pair, p)),
-        key=lambda p: order.index(p.outcome),
+        key=lambda p: (
+            order.index(p.outcome),
+            not p.when or p.applies(change.setting, version, pair.known) is not True,
+        ),
     )
     return ranked[0] if ranked else None
 

@@ -28,7 +28,8 @@ def of_failed_start(pair: Situation, change: Change, pattern_code: str | None) -
     failed over a setting accuses that setting; the rest stays unproven.
     """
     cause = failure(pair.newer)
-    if names(pair.newer, change.setting) and not _clears_itself(pair, change, cause):
+    named = names(pair.newer, change.setting) and not _clears_itself(pair, change, cause)
+    if named or pattern_code is not None:
         return _refused(pair, change, cause, pattern_code)
     if cause.about_memory and accused(pair, change, cause):
         rivals = [c for c in pair.changes if c is not change and not c.derived and accused(pair, c, cause)]
