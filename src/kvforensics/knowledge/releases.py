@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _RELEASE = re.compile(
     r"v?([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?"
-    r"(?:\.?(rc|a|b|dev|post)([0-9]{0,9}))?(?:[+.-].*)?",
+    r"(?:\.?(rc|a|b|dev|post)([0-9]{0,9}))?(?:\.dev[0-9]*)?(?:[+-][0-9A-Za-z.-]*)?",
     re.ASCII,
 )
 _PHASES = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
