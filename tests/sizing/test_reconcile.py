@@ -185,7 +185,7 @@ class TestWhyNot:
         assert reconcile(made).why_not == "adapters_after_load"
 
     def test_post_capture_sizing_reads_another_figure(self):
-        made = launch(tokens=80000, version="0.5.20", events=(event("kv_pool", state="post-capture"),))
+        made = launch(tokens=80000, version="0.5.20", events=(event("kv_pool", state="Post-capture"),))
         assert reconcile(made).why_not == "sized_after_capture"
 
     def test_the_list_is_closed_and_documented(self):

@@ -66,7 +66,7 @@ def explain(launch: Launch, known: Facts) -> str:
         return "unknown"
     if known.cap_binds:
         return "cap_binds" if pools < rest else "unknown"
-    if any(e.kind == "kv_pool" and e.fields.get("state") == "post-capture" for e in launch.events):
+    if any(e.kind == "kv_pool" and e.fields.get("state") == "Post-capture" for e in launch.events):
         return "sized_after_capture"
     found = _too_much(launch, known, rest, pools) if pools > rest else _too_little(launch, known, rest, pools)
     return found or _measured_elsewhere(launch) or "unknown"
