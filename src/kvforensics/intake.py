@@ -54,15 +54,19 @@ class Intake:
         self.records += block.records
         self.understood += block.understood
         self.unknown += block.unknown
-        for name, shape in block.shapes.items():
-            known = self.shapes.get(name)
-            if known is None and len(self.shapes) >= MOST_SHAPES:
-                name = OTHER_SHAPES  # noqa: PLW2901 - the shape is counted under another name
-                known = self.shapes.get(name)
-            if known is None:
-                self.shapes[name] = replace(shape, shape=name)
-            else:
-                known.count += shape.count
+        for shape in block.shapes.values():
+            self.count_shape(shape)
+
+    def count_shape(self, shape: ShapeCount) -> None:
+        """Count an unknown shape; past MOST_SHAPES distinct ones the others are counted together."""
+        name = shape.shape
+        if name not in self.shapes and len(self.shapes) >= MOST_SHAPES:
+            name = OTHER_SHAPES
+        known = self.shapes.get(name)
+        if known is None:
+            self.shapes[name] = replace(shape, shape=name)
+        else:
+            known.count += shape.count
 
 
 def read(paths: Iterable[str], options: Options) -> Intake:

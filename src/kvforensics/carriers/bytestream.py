@@ -8,6 +8,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from kvforensics.carriers.remote import is_remote, open_remote
 from kvforensics.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ _BOMS = (
 def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
     """Open an input and return its bytes in pieces, and its size where it has one.
 
-    `-` is standard input. Raises InputError when it cannot be opened or is no file.
+    `-` is standard input, a URL an object in a store. Raises InputError when it cannot be opened or is no file.
     """
     if path == "-":
         read: Callable[[int], bytes] = getattr(sys.stdin.buffer, "read1", sys.stdin.buffer.read)
         return _pieces(read), None
+    if is_remote(path):
+        return open_remote(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
