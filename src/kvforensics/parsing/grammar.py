@@ -99,7 +99,9 @@ class Grammar:
     def __init__(self, name: str, source: str, root: str = "kind") -> None:
         self.name = name
         self._grammar = load_grammar(source, f"{name}.lark", [str(folder())], True)[0]  # type: ignore[no-untyped-call]
-        self.kinds = _kinds(self._grammar, name, root)
+        self.kinds = _alternatives(self._grammar, root)
+        if not self.kinds:
+            raise ValueError(f"{name}.lark has no rule `{root}`")
         self._terminals, rules, _ = self._grammar.compile(list(self.kinds), set())
         self._rules = _by_origin(rules)
         self._patterns: dict[str, TerminalDef] = {terminal.name: terminal for terminal in self._terminals}
@@ -129,14 +131,9 @@ class Grammar:
         return MappingProxyType(found)
 
     @cached_property
-    def multiline(self) -> frozenset[str]:
-        """The kinds that take the lines after their first one (a terminal of theirs matches a newline)."""
-
-        def spans(kind: str) -> bool:
-            symbols = (s for n in self._reachable(kind) for r in self._rules.get(n, ()) for s in r.expansion)
-            return any(s.is_term and _takes_newline(self._patterns[s.name]) for s in symbols)
-
-        return frozenset(filter(spans, self.kinds))
+    def opens(self) -> frozenset[str]:
+        """The kinds that prefix-less lines may follow which belong to them: the alternatives of `opens`."""
+        return frozenset(_alternatives(self._grammar, "opens"))
 
     def candidates(self, text: str) -> list[str]:
         """Return the kinds whose constants stand in the text, in the grammar's order."""
@@ -221,8 +218,8 @@ class Grammar:
                 pieces.append(escaped(text) if isinstance(pattern, PatternStr) else f"(?:{text})")
         return "".join(pieces)
 
-    def openings(self, kind: str) -> set[tuple[str, str, int]]:
-        """Return how the texts of a kind begin: a constant, the column behind it, and its width.
+    def openings(self, kind: str) -> set[tuple[str, str, int, str]]:
+        """Return how a kind's texts begin and end: a constant, the column behind it, its width; a constant.
 
         Empty when some begin otherwise, or with a column whose width differs from text to text.
         """
@@ -234,13 +231,16 @@ class Grammar:
             found.add(opening)
         return found
 
-    def _opening(self, rule: Rule) -> tuple[str, str, int] | None:
+    def _opening(self, rule: Rule) -> tuple[str, str, int, str] | None:
         constant, column = [*rule.expansion[:2], None, None][:2]
         if not isinstance(constant, Terminal) or column is None or column.name not in self._columns:
             return None
         lead, terminal = self._patterns[constant.name], self._columns[column.name]
         width = width_of(self._patterns[terminal]) if terminal else None
-        return (str(lead.pattern.value), column.name, width) if is_constant(lead) and width else None
+        last = [s.name for s in rule.expansion if s.is_term and is_constant(self._patterns[s.name])][-1:]
+        if not is_constant(lead) or not width or not last:
+            return None
+        return str(lead.pattern.value), column.name, width, str(self._patterns[last[0]].pattern.value)
 
     def _reachable(self, start: str) -> list[str]:
         """Return the rules and aliases under a rule, depth first in the order of the text."""
@@ -283,29 +283,19 @@ def _selectivity(needles: AbstractSet[str]) -> tuple[int, int]:
     return min(map(len, needles)), -len(needles)
 
 
-def _takes_newline(terminal: TerminalDef) -> bool:
-    """Return whether a terminal's pattern names a newline outside its negated classes."""
-    pattern = str(terminal.pattern.value)
-    if not isinstance(terminal.pattern, PatternStr):
-        pattern = re.sub(r"\[\^(\\.|[^\]\\])*\]", "", pattern)
-    return "\n" in pattern or r"\n" in pattern
-
-
 def _constants_first(terminal: TerminalDef) -> None:
     """Let a constant win over a slot that could stand at the same place."""
     if isinstance(terminal.pattern, PatternStr):
         terminal.priority += 1
 
 
-def _kinds(grammar: LarkGrammar, name: str, root: str) -> tuple[str, ...]:
-    """Return the alternatives of the root rule, in their order."""
+def _alternatives(grammar: LarkGrammar, root: str) -> tuple[str, ...]:
+    """Return the alternatives of a rule, in their order; none when there is no such rule."""
     for rule, _, tree, _ in grammar.rule_defs:
         if rule == root:
-            symbols = [
-                str(getattr(s, "name", s)) for s in tree.scan_values(lambda v: isinstance(v, NonTerminal))
-            ]
-            return tuple(dict.fromkeys(symbols))
-    raise ValueError(f"{name}.lark has no rule `{root}`")
+            symbols = tree.scan_values(lambda value: isinstance(value, NonTerminal))
+            return tuple(dict.fromkeys(str(symbol.name) for symbol in symbols))
+    return ()
 
 
 def _by_origin(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
@@ -320,7 +310,8 @@ def _columns(
 ) -> dict[str, str]:
     """Return the rules that have exactly one terminal as only child, with that terminal's name.
 
-    A rule whose alternatives are constants is a tag and has "" for its terminal.
+    A rule whose alternatives are constants is a tag and has "" for its terminal. Constants may stand
+    beside a terminal: they are values of the column that the terminal does not read, or not there.
     """
     expansions: dict[str, list[list[Symbol]]] = {}
     for rule in rules:
@@ -329,11 +320,10 @@ def _columns(
     for name, bodies in expansions.items():
         if name in kinds or name.startswith("_") or any(len(b) != 1 or not b[0].is_term for b in bodies):
             continue
-        terminals = {body[0].name for body in bodies}
-        constant = all(isinstance(patterns[t].pattern, PatternStr) for t in terminals)
-        if not constant and len(terminals) > 1:
-            raise ValueError(f"column {name} has more than one terminal: {sorted(terminals)}")
-        found[name] = "" if constant else terminals.pop()
+        slots = {b[0].name for b in bodies if not isinstance(patterns[b[0].name].pattern, PatternStr)}
+        if len(slots) > 1:
+            raise ValueError(f"column {name} has more than one terminal: {sorted(slots)}")
+        found[name] = slots.pop() if slots else ""
     return found
 
 

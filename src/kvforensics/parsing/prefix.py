@@ -36,6 +36,7 @@ class Form(NamedTuple):
     lead: str
     column: str  # stamp | clock
     width: int
+    close: str  # the last constant; the prefix ends with it, unless more follows that is optional
 
 
 class Prefixes:

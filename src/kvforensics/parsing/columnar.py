@@ -1,0 +1,289 @@
+"""The columnar way: the lines of a block that known layouts read, all lines of one layout at once.
+
+What no layout reads is left over: it goes line by line through the same grammars.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from kvforensics.events import BASE_SCHEMA, RANK_TAGS
+from kvforensics.parsing.decoding import decode, schema_of
+from kvforensics.parsing.grammar import FLOATS, INTEGERS
+from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
+from kvforensics.parsing.terminals import escaped
+from kvforensics.redaction import redact_series
+
+if TYPE_CHECKING:
+    from kvforensics.parsing.layouts import Layout
+    from kvforensics.parsing.prefix import Form, Prefixes
+
+MAX_ACTIVE = 24  # layouts tried on every line
+_IDLE = 16  # blocks after which a layout without hits is no longer tried
+_REMEMBERED = 50_000
+
+WORK_SCHEMA = pl.Schema(
+    {
+        "row": pl.UInt32(),  # place in the block
+        "line": pl.Int64(),
+        "at": pl.Datetime("us"),  # UTC, whole seconds where it comes from the line
+        "timed": pl.Boolean(),  # the carrier gave the time
+        "origin": pl.UInt32(),
+        "text": pl.String(),
+    }
+)
+_FRAME_HEAD = ["row", *BASE_SCHEMA.names()]
+
+
+class Hot(NamedTuple):
+    """What the layouts read of a block."""
+
+    frames: dict[str, pl.DataFrame]  # by kind: `row`, BASE_SCHEMA, the kind's columns
+    taken: pl.DataFrame  # row, at, headed of every line that was read, known lines too
+
+
+@dataclass
+class Columnar:
+    """Applies layouts to blocks of one source."""
+
+    source: int
+    kinds: Kinds
+    prefixes: Prefixes
+    active: list[Layout] = field(default_factory=list)
+    _idle: dict[Layout, int] = field(default_factory=dict)
+    _tails: dict[tuple[str, str], tuple[bool, int, tuple[int | None, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._forms = self.prefixes.forms
+        self._schemas = {
+            kind: schema_of(self.kinds.grammars[HOT], kind) for kind in self.kinds.grammars[HOT].kinds
+        }
+        self._needles = sorted({n for needles in self.kinds.grammars[HOT].needles.values() for n in needles})
+        for layout in self.kinds.hot_layouts[-MAX_ACTIVE:]:
+            self.activate(layout)
+
+    def activate(self, layout: Layout) -> None:
+        """Try this layout on every line from now on."""
+        if layout not in self._idle:
+            self.active.append(layout)
+        self._idle[layout] = 0
+
+    def read(self, work: pl.DataFrame) -> Hot:
+        """Return what known layouts read of a block (`WORK_SCHEMA`), learning those that are missing."""
+        cut = self._cut(work)
+        parts, taken = self._apply(cut, self.active)
+        rest = _without(cut, taken)
+        fresh = self._learn(rest)
+        if fresh:
+            more, also = self._apply(rest, fresh)
+            parts, taken = parts + more, taken + also
+        self._retire()
+        return Hot(self._frames(parts), pl.concat(taken) if taken else _nothing_taken())
+
+    def _cut(self, work: pl.DataFrame) -> pl.DataFrame:
+        """Add `head`, the length of the prefix (null without one), and `body`."""
+        text = pl.col("text")
+        ends = {(form.lead, form.close) for form in self._forms}
+        head = pl.coalesce(
+            pl.when(text.str.starts_with(lead)).then(text.str.find(close, literal=True) + len(close))
+            for lead, close in sorted(ends)
+        )
+        return work.with_columns(head.alias("head")).with_columns(
+            pl.when(pl.col("head").is_null())
+            .then(text)
+            .otherwise(text.str.slice(pl.col("head")))
+            .alias("body")
+        )
+
+    def _apply(
+        self, cut: pl.DataFrame, layouts: list[Layout]
+    ) -> tuple[list[tuple[Layout, pl.DataFrame]], list[pl.DataFrame]]:
+        parts: list[tuple[Layout, pl.DataFrame]] = []
+        taken: list[pl.DataFrame] = []
+        if not layouts or not cut.height:
+            return parts, taken
+        route = cut.select(
+            pl.coalesce(
+                pl.when(pl.col("body").str.contains(layout.regex)).then(pl.lit(number, dtype=pl.Int16))
+                for number, layout in enumerate(layouts)
+            )
+        ).to_series()
+        for number, layout in enumerate(layouts):
+            rows = cut.filter(route == number)
+            if not rows.height:
+                continue
+            self._idle[layout] = 0
+            read, rows = self._decode(layout, self._headed(rows))
+            taken.append(rows.select("row", "at", headed=pl.col("head").is_not_null()))
+            if not layout.kind.startswith(KNOWN):
+                parts.append((layout, read))
+        return parts, taken
+
+    def _headed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Read the prefixes: add the rank tags, add fractions to the time, drop what is no prefix."""
+        bare = rows.filter(pl.col("head").is_null())
+        parts = (
+            [bare.with_columns(**{tag: pl.lit(None, dtype=pl.Int32) for tag in RANK_TAGS})]
+            if bare.height
+            else []
+        )
+        rest = rows if not bare.height else rows.filter(pl.col("head").is_not_null())
+        for form in self._forms:
+            if not rest.height:
+                break
+            fits = rest["text"].str.contains(self._form_regex(form))
+            if fits.any():
+                mine = rest if fits.all() else rest.filter(fits)
+                rest = rest.filter(~fits)
+                parts.append(self._with_tail(form, mine))
+        return (
+            pl.concat(parts)
+            if parts
+            else rows.clear().with_columns(**{tag: pl.lit(None, dtype=pl.Int32) for tag in RANK_TAGS})
+        )
+
+    def _form_regex(self, form: Form) -> str:
+        return f"^{escaped(form.lead)}(?:{self.prefixes.grammar.regex(form.column)})"
+
+    def _with_tail(self, form: Form, rows: pl.DataFrame) -> pl.DataFrame:
+        start = len(form.lead) + form.width
+        tailed = rows.with_columns(tail=pl.col("text").str.slice(start, pl.col("head") - start))
+        known = self._read_tails(form, tailed)
+        tailed = tailed.join(known, on="tail", how="inner", maintain_order="left").drop("tail")
+        if known["fraction"].max():
+            fraction = pl.duration(microseconds=pl.when(pl.col("timed")).then(0).otherwise(pl.col("fraction")))
+            tailed = tailed.with_columns(at=pl.col("at") + fraction)
+        return tailed.drop("fraction")
+
+    def _read_tails(self, form: Form, tailed: pl.DataFrame) -> pl.DataFrame:
+        """Return what stands behind the time in these prefixes, one row for each text that occurs."""
+        examples = tailed.unique(subset="tail", keep="first", maintain_order=True).select(
+            "tail", head=pl.col("text").str.head(pl.col("head"))
+        )
+        rows = []
+        for tail, text in examples.iter_rows():
+            known = self._tails.get((form.column, tail))
+            if known is None:
+                head = self.prefixes.head(text)
+                inner = head.inner_at if head is not None else None
+                known = (
+                    head is not None,
+                    inner.microsecond if inner else 0,
+                    tuple(head.ranks) if head else (),
+                )
+                if len(self._tails) >= _REMEMBERED:
+                    self._tails.clear()
+                self._tails[form.column, tail] = known
+            if known[0]:
+                rows.append((tail, known[1], *known[2]))
+        schema = {"tail": pl.String(), "fraction": pl.Int64(), **dict.fromkeys(RANK_TAGS, pl.Int32())}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def _decode(self, layout: Layout, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the columns of a layout beside the base columns, and the rows that were read."""
+        if layout.kind.startswith(KNOWN):
+            return rows, rows
+        columns = decode(layout, rows["body"])
+        bad = _out_of_range(layout, columns, self._terminals(layout))
+        if bad is not None:
+            columns, rows = columns.filter(~bad), rows.filter(~bad)
+        base = rows.select("row", "line", "at", "origin", *RANK_TAGS)
+        return base.hstack(_redacted(columns)), rows
+
+    def _terminals(self, layout: Layout) -> dict[str, str]:
+        return dict(self.kinds.grammars[layout.grammar].columns[layout.kind])
+
+    def _frames(self, parts: list[tuple[Layout, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+        frames: dict[str, list[pl.DataFrame]] = {}
+        for layout, part in parts:
+            frames.setdefault(layout.kind, []).append(self.complete(layout.kind, part))
+        joined = {}
+        for kind, found in frames.items():
+            joined[kind] = found[0] if len(found) == 1 else pl.concat(found).sort("row", maintain_order=True)
+        return joined
+
+    def complete(self, kind: str, part: pl.DataFrame) -> pl.DataFrame:
+        """Return a part with every column of its kind; what its lines do not name is null."""
+        present = set(part.columns)
+        columns = (
+            pl.col(name) if name in present else pl.lit(None, dtype=dtype).alias(name)
+            for name, dtype in self._schemas[kind].items()
+        )
+        source = pl.lit(self.source, dtype=pl.UInt32).alias("source")
+        base = (name for name in BASE_SCHEMA.names() if name != "source")
+        return part.select("row", source, *base, *columns)
+
+    def frame_of(self, kind: str, rows: list[dict[str, object]]) -> pl.DataFrame:
+        """Return lines of a kind that were read one by one as a part like the columnar ones."""
+        base = {name: dtype for name, dtype in BASE_SCHEMA.items() if name != "source"}
+        schema = {"row": pl.UInt32(), **base, **self._schemas[kind]}
+        columns = {name: [row.get(name) for row in rows] for name in schema}
+        return pl.DataFrame(columns, schema=schema)
+
+    def _learn(self, rest: pl.DataFrame) -> list[Layout]:
+        """Return layouts for the left-over lines of hot kinds: Lark reads one line of each make."""
+        fresh: list[Layout] = []
+        bodies = rest.filter(pl.col("body").str.contains_any(self._needles))["body"]
+        for body in bodies.unique(maintain_order=True):
+            if any(layout.fields(body) is not None for layout in fresh):
+                continue
+            if self.kinds.read(body, Writer.SERVER) is None:
+                continue
+            layout = self.kinds.layout_of(body)
+            if layout is not None and layout not in self._idle:
+                self.activate(layout)
+                fresh.append(layout)
+        return fresh
+
+    def _retire(self) -> None:
+        """Forget layouts that hit nothing for long, the longest idle first."""
+        for layout in self.active:
+            self._idle[layout] += 1
+        self.active.sort(key=lambda layout: self._idle[layout])
+        for layout in self.active[MAX_ACTIVE:]:
+            del self._idle[layout]
+        del self.active[MAX_ACTIVE:]
+        while self.active and self._idle[self.active[-1]] > _IDLE:
+            del self._idle[self.active.pop()]
+
+
+def _without(cut: pl.DataFrame, taken: list[pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows that were not taken."""
+    if not taken:
+        return cut
+    free = pl.repeat(value=True, n=int(cut["row"][-1]) + 1, eager=True)
+    for part in taken:
+        free.scatter(part["row"], values=False)
+    return cut.filter(free.gather(cut["row"]))
+
+
+def _nothing_taken() -> pl.DataFrame:
+    return pl.DataFrame(schema={"row": pl.UInt32(), "at": pl.Datetime("us"), "headed": pl.Boolean()})
+
+
+def _out_of_range(layout: Layout, columns: pl.DataFrame, terminals: dict[str, str]) -> pl.Series | None:
+    """Return which rows hold a number that its type does not, or None when none does."""
+    constants = dict(layout.constants)
+    bad: pl.Series | None = None
+    for name in columns.columns:
+        if name in constants:
+            continue
+        wrong = None
+        if terminals[name] in INTEGERS and columns[name].null_count():
+            wrong = columns[name].is_null()
+        elif terminals[name] in FLOATS:
+            infinite = columns[name].is_infinite()
+            wrong = infinite if infinite.any() else None
+        if wrong is not None:
+            bad = wrong if bad is None else bad | wrong
+    return bad
+
+
+def _redacted(columns: pl.DataFrame) -> pl.DataFrame:
+    texts = [name for name, dtype in columns.schema.items() if dtype == pl.String()]
+    return (
+        columns.with_columns(redact_series(columns[name]).alias(name) for name in texts) if texts else columns
+    )

@@ -1,0 +1,227 @@
+"""The lines that no layout reads, one by one: rare events, foreign lines, continuations, the unknown."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kvforensics.events import RANK_TAGS, Event, ShapeCount
+from kvforensics.parsing.journal_fields import journal_fields
+from kvforensics.parsing.kinds import Kinds, Known, Writer
+from kvforensics.parsing.prefix import Head, Prefixes
+from kvforensics.parsing.segments import Segment, lines, segments
+from kvforensics.parsing.shapes import NO_MESSAGE, Shapes, shape_of
+from kvforensics.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from kvforensics.parsing.clock import Clock
+    from kvforensics.records import Origins
+
+LONGEST_TEXT = 4_096  # characters of a line that are kept as evidence
+MAX_FOLLOWING = 1_024  # lines without a prefix that may belong to one that opened a block
+
+
+class Row(NamedTuple):
+    """One left-over record. `inner` is the block's time of the row, UTC, whole seconds."""
+
+    row: int
+    line: int
+    at: datetime | None
+    mono: int | None
+    origin: int
+    message: str | None
+    cursor: str | None
+    extra: str | None
+    inner: datetime | None
+
+
+@dataclass(slots=True)
+class Opened:
+    """A line after which lines without a prefix belong to it."""
+
+    row: int
+    at: datetime | None
+    head: Head
+    fields: dict[str, Any]
+    following: int = 0
+
+
+@dataclass(slots=True)
+class Read:
+    """What the left-over lines of a block said."""
+
+    events: list[Event] = field(default_factory=list)
+    hot: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+    understood: int = 0
+    unknown: int = 0
+    shapes: dict[str, ShapeCount] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+    at: list[datetime | None] = field(default_factory=list)
+    ours: list[bool] = field(default_factory=list)
+
+
+class Leftovers:
+    """Reads the left-over lines of one source, block after block."""
+
+    def __init__(self, source: int, origins: Origins, kinds: Kinds, prefixes: Prefixes, clock: Clock) -> None:
+        self._source = source
+        self._origins = origins
+        self._kinds = kinds
+        self._prefixes = prefixes
+        self._clock = clock
+        self._shapes = Shapes(source)
+        self._open: dict[int, Opened] = {}  # by origin
+        self._writers: dict[int, Writer] = {}
+        self._headed: Callable[[], dict[int, list[int]]] = dict  # rows with a prefix that layouts read
+
+    def read(self, rows: pl.DataFrame, taken: pl.DataFrame, work: pl.DataFrame) -> Read:
+        """Read the left-over rows of a block; `taken` are the others."""
+        read = Read()
+        self._headed = cache(lambda: _rows_by_origin(taken, work))
+        for values in rows.select(Row._fields).iter_rows():
+            self._record(Row(*values), read)
+        self._pass_on()
+        return read
+
+    def _record(self, row: Row, read: Read) -> None:
+        at, ours, shape, understood = row.at, False, None, False
+        writer = self._writer(row)
+        if row.message is None:
+            known = self._by_fields(row, None)
+            understood = known is not None
+            if known is not None:
+                self._emit(row, Segment(None, "", known), Head(), row.at, read)
+            shape = NO_MESSAGE
+        for segment in self._segments(row.message or "", writer):
+            head = self._prefixes.head(segment.head) if segment.head is not None else None
+            known = self._by_fields(row, segment.known) if row.extra is not None else segment.known
+            opened = self._block(row, headed=head is not None)
+            time = row.at or self._time(row, head) or (opened.at if opened is not None else None)
+            at = at or time
+            ours = ours or head is not None or (known is not None and known.is_ours)
+            if known is not None:
+                understood = True
+                if opened is not None:
+                    known, head = _inherited(known, opened), head or opened.head
+                self._emit(row, segment._replace(known=known), head or Head(), time, read)
+            elif opened is not None:
+                understood = True
+                opened.following += 1
+            elif shape is None:
+                shape = shape_of(segment.body)
+        self._count(row, at, ours, None if understood else shape, read)
+
+    def _count(self, row: Row, at: datetime | None, ours: bool, shape: str | None, read: Read) -> None:
+        read.rows.append(row.row)
+        read.at.append(at)
+        read.ours.append(ours)
+        if shape is None:
+            read.understood += 1
+        else:
+            read.unknown += 1
+            self._shapes.count(read.shapes, shape, row.line)
+
+    def _segments(self, message: str, writer: Writer) -> list[Segment]:
+        def known(body: str, bare: bool) -> Known | None:
+            return self._kinds.read(body, writer if bare else Writer.SERVER)
+
+        return [s for line in lines(message) for s in segments(line, self._prefixes, known)]
+
+    def _emit(self, row: Row, segment: Segment, head: Head, at: datetime | None, read: Read) -> None:
+        known = segment.known
+        assert known is not None
+        if known.opens and row.origin not in self._open:
+            self._open[row.origin] = Opened(row.row, at, head, dict(known.fields))
+        if known.tells_nothing:
+            return
+        if known.is_hot:
+            base = {"row": row.row, "line": row.line, "at": at, "origin": row.origin}
+            ranks = dict(zip(RANK_TAGS, head.ranks, strict=True))
+            read.hot.setdefault(known.kind, []).append({**base, **ranks, **known.fields})
+            return
+        text = redact(((segment.head or "") + segment.body)[: 2 * LONGEST_TEXT])[:LONGEST_TEXT]
+        read.events.append(
+            Event(
+                kind=known.kind,
+                fields=known.fields,
+                source=self._source,
+                line=row.line,
+                origin=row.origin,
+                at=at,
+                inner_at=head.inner_at,
+                mono=row.mono,
+                cursor=row.cursor,
+                ranks=head.ranks,
+                text=text or None,
+            )
+        )
+
+    def _block(self, row: Row, *, headed: bool) -> Opened | None:
+        """Return the block that this line belongs to, closing one that ended before it."""
+        opened = self._open.get(row.origin)
+        if opened is None:
+            return None
+        rows = self._headed().get(row.origin, [])
+        passed = bisect_right(rows, row.row) > bisect_right(rows, opened.row)
+        if headed or passed or opened.following >= MAX_FOLLOWING:
+            del self._open[row.origin]
+            return None
+        return opened
+
+    def _pass_on(self) -> None:
+        """Keep open blocks for the next frame, but for those after which a line with a prefix came."""
+        for origin, opened in list(self._open.items()):
+            rows = self._headed().get(origin, [])
+            if rows and rows[-1] > opened.row:
+                del self._open[origin]
+            else:
+                opened.row = -1
+
+    def _time(self, row: Row, head: Head | None) -> datetime | None:
+        """Return the line's own time in UTC. The block's pass has settled which of two equal hours it is."""
+        if head is None or head.inner_at is None:
+            return None
+        if row.inner is not None:
+            exact = row.inner + timedelta(microseconds=head.inner_at.microsecond)
+            if exact in self._clock.both(head.inner_at):
+                return exact
+        return self._clock.utc(head.inner_at)
+
+    def _writer(self, row: Row) -> Writer:
+        if row.extra is not None:
+            return Writer.SYSTEM
+        known = self._writers.get(row.origin)
+        if known is None:
+            known = self._writers[row.origin] = Writer.of(self._origins[row.origin].ident)
+        return known
+
+    def _by_fields(self, row: Row, known: Known | None) -> Known | None:
+        """Complete what the text said with what the journal's fields say; they name the kind without it."""
+        if row.extra is None:
+            return known
+        kind, fields = journal_fields(row.extra)
+        if known is None and kind is None:
+            return None
+        said = known if known is not None else self._kinds.system(str(kind))
+        return said._replace(fields={**fields, **{k: v for k, v in said.fields.items() if v is not None}})
+
+
+def _inherited(known: Known, opened: Opened) -> Known:
+    missing = {name: value for name, value in opened.fields.items() if name not in known.fields}
+    return known._replace(fields={**known.fields, **missing}) if missing else known
+
+
+def _rows_by_origin(taken: pl.DataFrame, work: pl.DataFrame) -> dict[int, list[int]]:
+    """Return the rows with a prefix that layouts read, by origin, in order."""
+    rows = taken.filter("headed")["row"].sort()
+    found: dict[int, list[int]] = {}
+    for origin, row in zip(work["origin"].gather(rows).to_list(), rows.to_list(), strict=True):
+        found.setdefault(origin, []).append(row)
+    return found

@@ -1,0 +1,92 @@
+r"""From a record's message to the lines it holds: control sequences gone, what was glued cut apart.
+
+One message may be several lines (a journal record with `\n`, a terminal's `\r`), and one line several
+records (a progress bar without a line break, two ranks writing at once). A line is cut at an inner prefix
+only where it makes no sense as a whole: the text of a request may quote a log.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kvforensics.parsing.kinds import Known
+    from kvforensics.parsing.prefix import Prefixes
+
+MAX_LINES = 4_096  # of one message
+MAX_PREFIXES = 64  # of one line
+
+_ANSI = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC and other strings: links, titles, clipboard
+    r"|\x1b[ -/]*[0-~]"
+)
+
+
+class Segment(NamedTuple):
+    """One line of one writer. `known` is what its body is, where that was found out while cutting."""
+
+    head: str | None  # the prefix, or None
+    body: str
+    known: Known | None
+
+
+def plain(text: str) -> str:
+    """Return a text without the control sequences of terminals."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def lines(message: str) -> Iterator[str]:
+    """Yield the lines of a message; a line that a terminal would overwrite counts as one."""
+    for number, line in enumerate(re.split(r"[\r\n]+", plain(message))):
+        if number == MAX_LINES:
+            return
+        if line.strip():
+            yield line
+
+
+def segments(line: str, prefixes: Prefixes, read: Callable[[str, bool], Known | None]) -> Iterator[Segment]:
+    """Yield the records of a line. `read(body, bare)` tells what a body is, or None."""
+    text = prefixes.without_envelope(line)
+    spans = prefixes.find(text, MAX_PREFIXES)
+    first = spans[0][0] if spans else len(text)
+    if first:
+        if spans:
+            whole = read(text, True)
+            if whole is not None and not text[:first].isspace():
+                yield Segment(None, text, whole)
+                return
+        yield from _bare(text[:first], prefixes, read)
+    at = 0
+    while at < len(spans):
+        taken, segment = _headed(text, spans[at:], read)
+        yield segment
+        at += taken
+
+
+def _bare(text: str, prefixes: Prefixes, read: Callable[[str, bool], Known | None]) -> Iterator[Segment]:
+    whole = read(text, True)
+    pieces = [text] if whole is not None else prefixes.unglued(text)
+    for piece in pieces:
+        if piece.strip():
+            yield Segment(None, piece, whole if len(pieces) == 1 else read(piece, True))
+
+
+def _headed(
+    text: str, spans: list[tuple[int, int]], read: Callable[[str, bool], Known | None]
+) -> tuple[int, Segment]:
+    """Return the segment of the first prefix, and how many prefixes are done with it."""
+    start, end = spans[0]
+    head = text[start:end]
+    whole = read(text[end:], False)
+    if whole is not None or len(spans) == 1:
+        return len(spans), Segment(head, text[end:], whole)
+    cut = spans[1][0]
+    left = read(text[end:cut], False)
+    right_end = spans[2][0] if len(spans) > 2 else len(text)  # noqa: PLR2004
+    if left is not None or not text[end:cut].strip() or read(text[spans[1][1] : right_end], False):
+        return 1, Segment(head, text[end:cut], left)
+    return len(spans), Segment(head, text[end:], None)
