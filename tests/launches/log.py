@@ -9,6 +9,7 @@ import polars as pl
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS, SEEN_SCHEMA, Event, EventBlock, Ranks
 from kvforensics.launches import ServiceHistory, build
+from kvforensics.launches.kinds import proves_sglang
 from kvforensics.records import Origin, Origins, Source
 from kvforensics.samples import Samples
 
@@ -27,7 +28,16 @@ class Log:
         self.origin = Origin(**origin)
         self.boot: str | None = None
 
-    def write(self, kind: str, *, after: float = 1, rank: Ranks | int | None = None, origin=None, mono=None, **fields):
+    def write(
+        self,
+        kind: str,
+        *,
+        after: float = 1,
+        rank: Ranks | int | None = None,
+        origin=None,
+        mono=None,
+        **fields,
+    ):
         """Write an event (or hot line, or `note` for an ordinary record) and return self."""
         if self.now is not None:
             self.now += timedelta(seconds=after)
@@ -43,7 +53,17 @@ class Log:
         named = {} if unit is None else {"unit": unit}
         return self.write(kind, after=after, origin=manager, **named, **fields)
 
-    def start(self, ranks: int = 2, tokens: int = 101134, *, config=None, ready=True, pids=None, draft=False, **origin):
+    def start(
+        self,
+        ranks: int = 2,
+        tokens: int = 101134,
+        *,
+        config=None,
+        ready=True,
+        pids=None,
+        draft=False,
+        **origin,
+    ):
         """Write a whole start up to readiness."""
         values = {**CONFIG, **(config or {})}
 
@@ -66,14 +86,29 @@ class Log:
             for kind, fields in (
                 ("load_begin", {"avail_gib": 14.1}),
                 ("load_end", {"avail_gib": 13.0, "model_type": "DFlashDraftModel"}),
-                ("kv_pool", {"label": "KV Cache", "state": "is allocated", "tokens": tokens, "k_gib": 0.14, "v_gib": 0.14}),
+                (
+                    "kv_pool",
+                    {
+                        "label": "KV Cache",
+                        "state": "is allocated",
+                        "tokens": tokens,
+                        "k_gib": 0.14,
+                        "v_gib": 0.14,
+                    },
+                ),
                 ("pool_end", {"avail_gib": 12.7}),
             ):
                 for rank in range(ranks):
                     self.write(kind, rank=rank, origin=of(rank), after=0.1, **fields)
         self.write(
-            "summary", rank=0, origin=of(0), pool_tokens=tokens, max_running_requests=64,
-            context_len=values["context_length"], device="gpu", free_gib=9.87,
+            "summary",
+            rank=0,
+            origin=of(0),
+            pool_tokens=tokens,
+            max_running_requests=64,
+            context_len=values["context_length"],
+            device="gpu",
+            free_gib=9.87,
         )
         if ready:
             self.write("ready", origin=main)
@@ -83,36 +118,46 @@ class Log:
 HOT = {"prefill", "decode", "retraction", "too_long", "access"}
 
 
-def histories(*logs: Log, handed=None, blocks: int = 1) -> list[ServiceHistory]:
-    """Build the histories of logs given as several inputs; `blocks` cuts each source into that many."""
+def histories(*logs: Log, handed=None, blocks: int = 1, flip: int = 0) -> list[ServiceHistory]:
+    """Build the histories of logs given as several inputs.
+
+    `blocks` cuts each source into that many; `flip` numbers lines down from there, as the carrier of an
+    input printed newest first does.
+    """
     origins, samples, events = Origins(), Samples(), []
     for index, log in enumerate(logs):
         size = -(-max(len(log.lines), 1) // blocks)
         for first in range(0, len(log.lines), size):
-            block = _block(log, index, origins, first, first + size)
+            block = _block(log, index, origins, first, first + size, flip)
             events += block.rare
             samples.add(block)
     return build([log.source for log in logs], origins, events, samples, handed)
 
 
-def _block(log: Log, index: int, origins: Origins, first: int, last: int) -> EventBlock:
+def _block(log: Log, index: int, origins: Origins, first: int, last: int, flip: int) -> EventBlock:
     block = EventBlock()
     hot: dict[str, list[dict[str, Any]]] = {}
     seen = []
     for number, (kind, fields, who, at, ranks, mono) in enumerate(log.lines[first:last], first + 1):
+        number = flip + 1 - number if flip else number  # noqa: PLW2901
         origin = origins.intern(who)
-        ours = who.ident not in ("systemd", "sudo", "kernel", "nginx")
-        seen.append({"source": index, "line": number, "at": at, "origin": origin, "ours": ours and kind != "note"})
+        ours = kind != "note" and (kind in HOT or proves_sglang(kind))
+        seen.append({"source": index, "line": number, "at": at, "origin": origin, "ours": ours})
         if kind in HOT:
             row = {"source": index, "line": number, "at": at, "origin": origin, **ranks._asdict(), **fields}
             hot.setdefault(kind, []).append(row)
         elif kind != "note":
-            block.rare.append(Event(kind, fields, index, number, origin, at, at, mono, None, ranks, f"{kind} {fields}"))
+            block.rare.append(
+                Event(kind, fields, index, number, origin, at, at, mono, None, ranks, f"{kind} {fields}")
+            )
     block.seen = pl.DataFrame(seen, schema=SEEN_SCHEMA)
     for kind, rows in hot.items():
         names = {name for row in rows for name in row}
         block.hot[kind] = pl.DataFrame(
-            {name: [row.get(name) for row in rows] for name in [*BASE_SCHEMA, *sorted(names - set(BASE_SCHEMA))]},
+            {
+                name: [row.get(name) for row in rows]
+                for name in [*BASE_SCHEMA, *sorted(names - set(BASE_SCHEMA))]
+            },
             schema_overrides={**BASE_SCHEMA, **{tag: pl.Int32() for tag in RANK_TAGS}},
         )
     return block

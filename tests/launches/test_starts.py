@@ -33,7 +33,11 @@ def test_two_equal_configs_with_a_start_between_are_two_launches():
 
 
 def test_two_different_configs_in_a_row_are_two_launches():
-    log = Log().write("server_args", values={"a": 1}, form="repr").write("server_args", values={"a": 2}, form="repr")
+    log = (
+        Log()
+        .write("server_args", values={"a": 1}, form="repr")
+        .write("server_args", values={"a": 2}, form="repr")
+    )
     assert len(only(log).launches) == 2
 
 
@@ -73,7 +77,9 @@ def test_a_rank_ahead_of_the_config_belongs_to_it():
 
 
 def test_a_rotated_head_is_a_launch_of_which_nothing_is_known():
-    log = Log().write("decode", rank=0, usage=0.5, running=3).write("sigterm", after=600).start(config={"x": 1})
+    log = (
+        Log().write("decode", rank=0, usage=0.5, running=3).write("sigterm", after=600).start(config={"x": 1})
+    )
     head, second = only(log).launches
     assert (head.config.source, head.complete_start, head.pool_tokens) == ("none", False, None)
     assert head.end == "stopped"
@@ -111,13 +117,17 @@ def test_a_start_that_dies_before_its_config():
 
 def test_a_start_that_dies_before_its_config_follows_a_stopped_one():
     log = Log().start().write("sigterm").write("sigquit")
-    log.write("exception", after=100, type="ValueError", message="x").write("context_rejected", asked=1, derived=0)
+    log.write("exception", after=100, type="ValueError", message="x").write(
+        "context_rejected", asked=1, derived=0
+    )
     log.start()
     assert ends(only(log)) == ["stopped", "failed_start", "running"]
 
 
 def test_a_usage_error_is_a_failed_start():
-    log = Log().start().write("sigterm").write("usage_error", after=60, message="unrecognized arguments: --foo")
+    log = (
+        Log().start().write("sigterm").write("usage_error", after=60, message="unrecognized arguments: --foo")
+    )
     assert ends(only(log)) == ["stopped", "failed_start"]
 
 
@@ -144,7 +154,9 @@ def test_a_dead_process_without_invocation_keeps_its_launch():
 def test_a_unit_that_is_started_and_says_nothing_is_a_launch():
     log = Log("x", **JOURNAL).systemd("unit_started", invocation="i1").start(invocation="i1")
     log.systemd("unit_main_exited", invocation="i1", code="exited", status="1/FAILURE")
-    log.systemd("unit_started", invocation="i2").systemd("unit_main_exited", invocation="i2", code="exited", status="1")
+    log.systemd("unit_started", invocation="i2").systemd(
+        "unit_main_exited", invocation="i2", code="exited", status="1"
+    )
     assert ends(only(log)) == ["crashed", "failed_start"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kvforensics.launches.kinds import is_systemd
 from kvforensics.launches.launch import Config
 from kvforensics.settings import is_server, parse_command_line
 from kvforensics.settings.command_line import split
@@ -53,7 +54,7 @@ def _command_line(
     looked_at: set[str] = set()
     for item in start.items:
         command = origins[item.origin].cmdline
-        if command is None or command in looked_at or item.kind.startswith("unit_"):
+        if command is None or command in looked_at or is_systemd(item.kind):
             continue
         looked_at.add(command)
         words = split(command)

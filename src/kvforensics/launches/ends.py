@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.launches.kinds import START_FAILURES, UNIT_GONE
+from kvforensics.launches.kinds import CRASHES, GPU_OOM, START_FAILURES, STOPS, UNIT_GONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SIGTERM, SIGKILL, SIGINT = 15, 9, 2
 ALIVE_S = 10  # scheduler lines this long after an exception show that the server survived it
 ONE_JOB_S = 2  # text without job ids: systemd starts within this what it stopped for a restart
+_OOM_KILLS = frozenset({"kernel_oom_kill", "unit_oom_killed", "task_oom_killed"})
+_CRASH_WORDS = frozenset({"unit_start_failed", "unit_exec_failed", "unit_watchdog"})
+_CRASH_RESULTS = ("exit-code", "core-dump", "watchdog", "timeout")
 QUIET_LEVELS = ("warning", "error", "critical")  # with these, readiness is not printed
 
 
@@ -56,9 +59,9 @@ def _begins_stop(item: Item) -> bool:
     event = item.event
     if event is None:
         return False
-    return event.kind in ("sigterm", "unit_stopping") or (
-        event.kind in ("unit_stopped", "unit_deactivated") and event.fields.get("job_type") != "start"
-    )
+    if event.kind in ("unit_stopped", "unit_deactivated"):
+        return event.fields.get("job_type") != "start"
+    return event.kind in STOPS or event.kind in ("unit_stopping", "job_cancelled")
 
 
 def _cause(items: Sequence[Item], stop: int, start: Start) -> End | None:
@@ -75,32 +78,38 @@ def _cause_of(items: Sequence[Item], n: int, start: Start, *, stopping: bool) ->
     event = items[n].event
     assert event is not None
     kind, fields = event.kind, event.fields
-    if kind in ("kernel_oom_kill", "unit_oom_killed") or fields.get("result") == "oom-kill":
+    if kind in _OOM_KILLS or fields.get("result") == "oom-kill" or fields.get("how") == "Out Of Memory":
         return "oom"
-    if kind == "oom_cuda" or (kind == "exception" and _is_gpu_oom(event)):
-        return "oom" if not stopping and not _survived(start, items[n]) else None
     if stopping:
         return None
+    if kind in GPU_OOM or (kind == "exception" and "OutOfMemoryError" in str(fields.get("type"))):
+        return None if _survived(start, items[n]) else "oom"
+    if kind in ("exception_begin", "watchdog_timeout"):
+        return None if fields.get("soft") or _survived(start, items[n]) else "crashed"
+    if kind in START_FAILURES or kind == "exception":
+        return "crashed" if start.ready is None and not start.served else None
+    return _by_word(event)
+
+
+def _by_word(event: Event) -> str | None:
+    """Tell the cause from what somebody says about the process: systemd, SGLang's parent process, a shell."""
+    kind, fields = event.kind, event.fields
     if kind in ("subprocess_died", "scheduler_terminated"):
         return _by_exit_code(_number(fields.get("exit_code")))
+    if kind == "container_exited":
+        return _by_status("exited", _number(fields.get("exit_code")))
     if kind == "unit_main_exited":
         return _by_status(str(fields.get("code")), _number(fields.get("status")))
-    if kind == "unit_killing" and "client request" in (event.text or ""):
-        return "killed" if "KILL" in str(fields.get("signal", "")) else None
+    if kind == "unit_killing":
+        by_hand = "client request" in (event.text or "")
+        return "killed" if by_hand and "KILL" in str(fields.get("signal", "")) else None
     if kind == "unit_failed":
-        return (
-            "crashed" if fields.get("result") in ("exit-code", "core-dump", "watchdog", "timeout") else None
-        )
-    if kind in ("exception", "watchdog_timeout"):
-        return "crashed" if not fields.get("soft") and not _survived(start, items[n]) else None
-    if kind in START_FAILURES:
-        return "crashed" if start.ready is None else None
-    return "crashed" if kind in ("sigquit", "unit_start_failed") else None
-
-
-def _is_gpu_oom(event: Event) -> bool:
-    told = f"{event.fields.get('type')} {event.fields.get('message')}"
-    return "OutOfMemoryError" in told or "CUDA out of memory" in told
+        return "crashed" if fields.get("result") in _CRASH_RESULTS else None
+    if kind == "task_ended":
+        return {"Terminated": None, "Killed": "killed"}.get(str(fields.get("how")), "crashed")
+    if kind == "killed":
+        return "killed"
+    return "crashed" if kind in CRASHES or kind in _CRASH_WORDS else None
 
 
 def _survived(start: Start, item: Item) -> bool:
@@ -145,6 +154,7 @@ def _was_stopped(items: Sequence[Item], stop: int) -> bool:
         item.event is not None
         and (
             item.event.kind in UNIT_GONE
+            or item.event.kind in ("container_exited", "task_ended")
             or (
                 item.event.kind in ("subprocess_died", "scheduler_terminated")
                 and _number(item.event.fields.get("exit_code")) in (-SIGTERM, -SIGINT)
@@ -185,7 +195,7 @@ def _never_ready(start: Start, cause: End) -> bool:
         return True
     begun = start.server_args is not None or start.unit_start is not None
     if not begun and not start.stages:
-        return any(item.kind == "exception" for item in start.items) and cause.kind == "crashed"
+        return cause.kind == "crashed" and any(item.kind == "exception" for item in start.items)
     values = start.server_args.fields.get("values") or {} if start.server_args is not None else {}
     unseen = values.get("log_level") in QUIET_LEVELS or values.get("node_rank") not in (None, 0)
     if unseen and cause.kind in ("stopped", "restarted", "unknown"):

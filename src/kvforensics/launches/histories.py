@@ -12,6 +12,7 @@ from kvforensics.launches.config import config
 from kvforensics.launches.ends import End, end_of
 from kvforensics.launches.history import ServiceHistory
 from kvforensics.launches.items import by_source
+from kvforensics.launches.kinds import is_systemd
 from kvforensics.launches.launch import Launch
 from kvforensics.launches.memory import by_rank, memory
 from kvforensics.launches.order import arrange
@@ -102,7 +103,7 @@ class _Maker:
 
     def _group_processes(self) -> None:
         """Tell servers apart by pid, but only where no record names its invocation or stream."""
-        own = [item for item in self.items if not item.kind.startswith("unit_")]
+        own = [item for item in self.items if not is_systemd(item.kind)]
         told = (self.origins[item.origin] for item in own)
         if any(origin.invocation or (origin.stream and origin.unit) for origin in told):
             for item in own:

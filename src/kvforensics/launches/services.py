@@ -90,10 +90,11 @@ def key_of(item: Item, origins: Origins) -> Key | None:
     origin = origins[item.origin]
     event = item.event
     if event is not None:
-        named = event.fields.get("unit")
-        if named:
-            return Key(host=origin.host, unit=str(named))
-        if event.kind in HOST_WIDE or is_systemd(event.kind) or event.kind == "suppressed":
+        named = event.fields.get("unit") or event.fields.get("unit_name")
+        if named and is_systemd(event.kind):
+            unit = str(named)
+            return Key(host=origin.host, unit=unit if "." in unit else f"{unit}.service")
+        if event.kind in HOST_WIDE or is_systemd(event.kind):
             return None
     if origin.container is not None:
         return Key(host=origin.host, container=origin.container)
@@ -136,7 +137,7 @@ def _names_sglang(item: Item, origin: Origin, key: Key) -> bool:
     text = item.event.text if item.event is not None else None
     message = str(item.event.fields.get("message", "")) if item.event is not None else ""
     names = (text, message, origin.cmdline, key.unit, key.container, origin.ident)
-    return any("sglang" in name.lower() for name in names if name)
+    return any(part in name.lower() for name in names if name for part in ("sglang", "launch_server"))
 
 
 def _means_it(item: Item) -> bool:
@@ -190,8 +191,9 @@ def _units_of(ordered: Sequence[Item]) -> dict[int | None, str]:
             continue
         unit = item.event.fields.get("unit")
         if is_systemd(item.event.kind):
-            named.add(str(unit))
-            if item.event.kind in UNIT_START:
+            if unit:
+                named.add(str(unit))
+            if unit and item.event.kind in UNIT_START:
                 waiting = [(name, start) for name, start in waiting if name != unit] + [(str(unit), item)]
         elif _proves(item) and (item.group not in claims or item.group is None):
             soon = [(name, start) for name, start in waiting if _soon(start, item)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.events import NO_RANKS
 from kvforensics.launches.kinds import (
     CRASHES,
+    RAISED,
     RANK_BEGINS,
     STAGES,
     START_ONLY,
@@ -233,7 +234,7 @@ def begins_anew(start: Start, item: Item, following: Item | None, *, sure: bool)
         return False
     if kind in START_ONLY:
         return _another_failure(start, item)
-    if kind == "exception" and _heralds(item, following):
+    if kind in RAISED and _heralds(item, following):
         return _another_failure(start, item)
     if kind not in STAGES and kind != "hot":
         return False

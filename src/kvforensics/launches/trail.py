@@ -39,7 +39,7 @@ def _concerns(item: Item, key: Key) -> bool:
     event = item.event
     if event is None or event.kind == "kernel_oom_kill":
         return False
-    if event.kind != "sudo_command":
+    if event.kind not in ("sudo_command", "sudo_continued", "audit_command"):
         return True
     command = str(event.fields.get("command", ""))
     stem = stem_of(key)
