@@ -12,8 +12,10 @@ from kvforensics.cli.diff import diff
 from kvforensics.cli.events import events
 from kvforensics.cli.knobs import knobs
 from kvforensics.cli.launches import launches
+from kvforensics.cli.query import query
 from kvforensics.cli.replay import replay
 from kvforensics.cli.report import report
+from kvforensics.cli.scan import reduce, scan
 from kvforensics.cli.schema import schema
 from kvforensics.cli.timeline import timeline
 from kvforensics.cli.whatif import whatif
@@ -65,6 +67,9 @@ COMMANDS = (
     report,
     compare,
     replay,
+    scan,
+    reduce,
+    query,
     schema,
     demo,
 )

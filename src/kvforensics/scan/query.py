@@ -32,12 +32,12 @@ def query(catalogue: Catalogue, sql: str) -> pl.DataFrame:
     connection: Any = duckdb.connect()
     try:
         for view in VIEWS:
-            folder = catalogue.table(view)
+            folder = catalogue.table(view).resolve()
             if any(folder.rglob("*.parquet")):
-                connection.execute(
-                    f"CREATE VIEW {view} AS SELECT * FROM read_parquet({_quoted(f'{folder}/**/*.parquet')}, "
-                    "union_by_name=true, hive_partitioning=true)"
-                )
+                pattern = _quoted(f"{folder}/**/*.parquet")
+                source = f"read_parquet({pattern}, union_by_name=true, hive_partitioning=true)"
+                connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {source}")  # noqa: S608 - our own names
+        connection.execute(f"SET allowed_directories=[{_quoted(f'{catalogue.folder.resolve()}/')}]")
         connection.execute("SET enable_external_access=false; SET lock_configuration=true")
         result = connection.execute(sql)
         names = [column[0] for column in result.description or ()]

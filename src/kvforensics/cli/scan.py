@@ -1,0 +1,162 @@
+"""`kvforensics scan` and `kvforensics reduce`."""
+
+import os
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kvforensics.cli import options as opt
+from kvforensics.cli.inputs import options_of
+from kvforensics.errors import UsageError
+
+if TYPE_CHECKING:
+    from kvforensics.scan.engine import Engine
+
+_SOME_FAILED = 6
+
+
+class ProgressStyle(StrEnum):
+    """How progress is told on standard error."""
+
+    AUTO = "auto"
+    JSON = "json"
+    NONE = "none"
+
+
+Catalog = Annotated[
+    str,
+    typer.Option("--catalog", metavar="DIR", help="The catalogue's folder; it is made where it is missing."),
+]
+
+
+def scan(
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="PATH|GLOB|URL...", show_default=False, help="What to scan.")
+    ],
+    catalog: Catalog,
+    engine: Annotated[
+        str, typer.Option("--engine", help="local, ray, or ray=ADDRESS of a running cluster.")
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=1, help="Processes of the local engine; one a core by default."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard", metavar="I/N", help="Only part I of N; run kvforensics reduce after all of them."
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="GLOB", help="Leave these paths out; may be given again."),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Read inputs again that failed and have not changed.")
+    ] = False,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--max-memory", metavar="SIZE", help="Fewer workers where they would need more: 2G, 900M …"
+        ),
+    ] = None,
+    retention: Annotated[
+        str | None,
+        typer.Option("--retention", metavar="AGE", help="Drop inputs whose last record is older: 400d, 2y …"),
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Fail when another scan holds the catalogue instead of waiting.")
+    ] = False,
+    progress: Annotated[ProgressStyle, typer.Option("--progress")] = ProgressStyle.AUTO,
+    tz: opt.Tz = "UTC",
+    carrier: opt.AsCarrier = None,
+) -> None:
+    """Read many logs into a catalogue that other tools open directly; read again only what is new.
+
+    \b
+    Examples:
+      kvforensics scan /var/log/sglang --catalog ~/kv
+      kvforensics scan 's3://logs/2026/*.zst' --catalog kv --workers 8
+      kvforensics scan /mnt/logs --catalog /shared/kv --shard 3/40      # one job of a Slurm array
+      kvforensics scan /mnt/logs --catalog /shared/kv --engine ray=auto
+
+    Ends with exit code 6 where some inputs failed; they are in the table `sources` with their reason.
+    """
+    from kvforensics.scan.catalogue import Catalogue
+    from kvforensics.scan.plan import plan
+    from kvforensics.scan.plan import shard as part_of
+    from kvforensics.scan.telling import Teller
+    from kvforensics.scan.work import scan as read_all
+
+    items = plan(inputs, exclude=exclude or ())
+    if shard is not None:
+        items = part_of(items, *_shard(shard))
+    held = Catalogue(catalog, create=True)
+    options = options_of(tz=tz, carrier=carrier)
+    with held.lock(shared=shard is not None, wait=not no_wait):
+        teller = Teller(items, progress.value)
+        try:
+            chosen = _engine(engine, workers, max_memory, len(items))
+            outcome = read_all(items, held, chosen, options, retry_failed=retry_failed, progress=teller)
+        finally:
+            teller.close()
+        if retention is not None:
+            from kvforensics.scan.retention import retain
+
+            retain(held, retention, datetime.now(UTC))
+        if shard is None:
+            _reduce(catalog)
+    teller.finish(outcome)
+    if outcome.failed:
+        raise typer.Exit(_SOME_FAILED)
+
+
+def reduce(
+    catalog: Catalog,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail when a scan holds the catalogue.")] = False,
+) -> None:
+    """Make the tables of a catalogue from everything that was scanned into it.
+
+    \b
+    Example:
+      kvforensics reduce --catalog /shared/kv      # after all shards have ended
+    """
+    from kvforensics.scan.catalogue import Catalogue
+
+    with Catalogue(catalog).lock(wait=not no_wait):
+        _reduce(catalog)
+
+
+def _reduce(folder: str) -> None:
+    from kvforensics.scan.catalogue import Catalogue
+    from kvforensics.scan.reduce import reduce as make_tables
+
+    held = Catalogue(folder)  # opened anew: shards of other processes have written to the manifest
+    held.collect()
+    counts = make_tables(held)
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    typer.echo(f"{folder}: {told}", err=True)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal()):
+        raise UsageError(f"{text!r} is no shard", hint="write it as 3/40")
+    return int(number), int(count)
+
+
+def _engine(name: str, workers: int | None, max_memory: str | None, items: int) -> "Engine":
+    kind, _, address = name.partition("=")
+    if kind == "ray":
+        from kvforensics.scan.engines.ray import Ray
+
+        return Ray(address or None)
+    if kind != "local" or address:
+        raise UsageError(f"no engine is called {name}", hint="there are local, ray and ray=ADDRESS")
+    from kvforensics.scan.engine import Local
+    from kvforensics.scan.limits import workers_within
+
+    wanted = min(workers or os.cpu_count() or 1, max(1, items))
+    return Local(workers_within(max_memory, wanted))
