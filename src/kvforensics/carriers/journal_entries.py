@@ -1,9 +1,9 @@
 """From the fields of journal entries to a record frame: what export, JSON and verbose have in common.
 
 Facts: systemd.journal-fields(7) and the sources of systemd 252. A value is text, bytes, a list (a field that
-occurs several times, or a byte array of JSON), None (lost: `journalctl -o json` without `-a`) or `ABSENT`. Most
-entries are a service's own lines, which differ in few fields; all that systemd, containers and split lines add
-is looked at only where one of `RARE_FIELDS` is there.
+occurs several times, or a byte array of JSON), None (lost: `journalctl -o json` without `-a`) or `ABSENT`.
+Most entries are a service's own lines, which differ in few fields; what systemd, containers and split lines
+add is looked at only where one of `RARE_FIELDS` is there.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ FIELDS = (*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS, *_DETAIL_FIELDS, *EXTRA_FIEL
 _ORIGIN_FIELDS = (*KEY_FIELDS, *RARE_FIELDS, *_DETAIL_FIELDS)
 _LOOKED_AT = (*_ORIGIN_FIELDS, *EXTRA_FIELDS)
 
+_IDENT, _PID = KEY_FIELDS.index("SYSLOG_IDENTIFIER"), KEY_FIELDS.index("_PID")
 _OWN = ("systemd", "systemd-journald", "systemd-oomd", "systemd-coredump", "systemd-logind")
 _SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
 _LAST_INSTANT = 1 << 55  # systemd's own bound of a valid time, in microseconds
@@ -118,7 +119,7 @@ class Entries(Protocol):
         ...
 
     def rare(self) -> list[int]:
-        """Return the entries that have one of `RARE_FIELDS`, or no SYSLOG_IDENTIFIER or _PID."""
+        """Return the places of the entries that have one of `RARE_FIELDS`."""
         ...
 
     def value(self, place: int, field: str) -> Any:
@@ -145,14 +146,9 @@ class FieldEntries:
         return [tuple([row.get(field, ABSENT) for field in KEY_FIELDS]) for row in self._rows]
 
     def rare(self) -> list[int]:
-        """Return the entries that need a closer look."""
+        """Return the places of the entries that have one of `RARE_FIELDS`."""
         rare = frozenset(RARE_FIELDS)
-        common = {"SYSLOG_IDENTIFIER", "_PID"}
-        return [
-            place
-            for place, row in enumerate(self._rows)
-            if not rare.isdisjoint(row) or not common <= row.keys()
-        ]
+        return [place for place, row in enumerate(self._rows) if not rare.isdisjoint(row)]
 
     def value(self, place: int, field: str) -> Any:
         """Return one value."""
@@ -167,7 +163,9 @@ class EntryReader:
         self._common: dict[tuple[Any, ...], int] = {}
         self._rare: dict[tuple[str, ...], int] = {}
 
-    def frame(self, lines: Sequence[int], entries: Entries, damage: dict[int, str]) -> pl.DataFrame:
+    def frame(
+        self, lines: Sequence[int] | pl.Series, entries: Entries, damage: dict[int, str]
+    ) -> pl.DataFrame:
         """Return the records of entries. `damage` names the damage of entries that the carrier met itself."""
         kinds: dict[int, str] = {}
         message, raw = _messages(entries.column("MESSAGE"), kinds)
@@ -190,11 +188,11 @@ class EntryReader:
 
     def _rarities(self, entries: Entries, kinds: dict[int, str]) -> dict[str, Any]:
         """Return the origins, and what only few entries have: `extra`, `_more`, `_key`."""
-        rare = entries.rare()
-        origins = self._origins(entries.keys(), set(rare))
+        rare = set(entries.rare())
+        origins = self._origins(entries.keys(), rare)
         extras: dict[int, str] = {}
         pieces: dict[int, tuple[int, str | None]] = {}
-        for place in rare:
+        for place in sorted(rare):
             row = {field: plain(entries.value(place, field)) for field in _LOOKED_AT}
             origins[place] = self._rare_origin(row)
             if _is_own(row):
@@ -214,7 +212,10 @@ class EntryReader:
         return found
 
     def _origins(self, keys: list[tuple[Any, ...]], rare: set[int]) -> list[int]:
-        """Return the origins of the common entries; those of the rare ones are filled in later."""
+        """Return the origins of the common entries; those of the rare ones are filled in later.
+
+        An entry without identifier or process needs fields that are not in its key: it is added to `rare`.
+        """
         known = self._common
         try:
             numbers = list(map(known.get, keys))
@@ -223,12 +224,16 @@ class EntryReader:
             numbers = list(map(known.get, keys))
         if None in numbers:
             for place, number in enumerate(numbers):
-                if number is None:
-                    numbers[place] = 0 if place in rare else self._common_origin(keys[place])
+                if number is None and place not in rare:
+                    numbers[place] = self._common_origin(keys[place])
+                    if numbers[place] is None:
+                        rare.add(place)
         return cast("list[int]", numbers)
 
-    def _common_origin(self, key: tuple[Any, ...]) -> int:
+    def _common_origin(self, key: tuple[Any, ...]) -> int | None:
         if key not in self._common:
+            if not (key[_IDENT] and key[_PID]):
+                return None
             row = dict.fromkeys(_LOOKED_AT, "") | dict(zip(KEY_FIELDS, map(plain, key), strict=True))
             self._common[key] = self._context.origins.intern(_origin(row))
         return self._common[key]

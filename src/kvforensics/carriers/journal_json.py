@@ -45,9 +45,10 @@ _Entry = msgspec.defstruct(
 )
 _DECODER = msgspec.json.Decoder(_Entry)
 _ANY_DECODER = msgspec.json.Decoder()
-_key = attrgetter(*map(_ATTRIBUTES.get, KEY_FIELDS))
-_rare = attrgetter(*map(_ATTRIBUTES.get, RARE_FIELDS))
-_ident = attrgetter(_ATTRIBUTES["SYSLOG_IDENTIFIER"], _ATTRIBUTES["_PID"])
+_key = attrgetter(*(_ATTRIBUTES[field] for field in KEY_FIELDS))
+_rare = attrgetter(*(_ATTRIBUTES[field] for field in RARE_FIELDS))
+_place = attrgetter(*(_ATTRIBUTES[field] for field in ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP")))
+_NOWHERE = (NO_MESSAGE, ABSENT, ABSENT)
 _NOTHING_RARE = (ABSENT,) * len(RARE_FIELDS)
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
@@ -109,9 +110,7 @@ class _Decoded:
         return list(map(_key, self._rows))
 
     def rare(self) -> list[int]:
-        rare = [place for place, values in enumerate(map(_rare, self._rows)) if values != _NOTHING_RARE]
-        unnamed = [place for place, values in enumerate(map(_ident, self._rows)) if ABSENT in values]
-        return sorted({*rare, *unnamed}) if unnamed else rare
+        return [place for place, values in enumerate(map(_rare, self._rows)) if values != _NOTHING_RARE]
 
     def value(self, place: int, field: str) -> Any:
         return getattr(self._rows[place], _ATTRIBUTES[field])
@@ -124,9 +123,9 @@ class _Reader:
         self._open_line = 0
 
     def feed(self, block: Block) -> Iterator[pl.DataFrame]:
-        rows = None if block.long or self._open else _decoded(block)
-        if rows:
-            yield self._entries.frame(block.numbers(), _Decoded(rows), {})
+        entries = None if block.long or self._open else _decoded(block)
+        if entries is not None:
+            yield self._entries.frame(block.numbers(), entries, {})
         else:
             yield from self._frame(self._slow_rows(block))
 
@@ -171,25 +170,21 @@ class _Reader:
         return whole
 
 
-def _decoded(block: Block) -> list[Any] | None:
+def _decoded(block: Block) -> _Decoded | None:
     """Decode a block in which each line is an entry; None when it is anything else."""
     data = block.data
     if b"\x1e" in data:
         data = data.replace(b"\x1e", b"")
-    if data.startswith((b"\n", b"{\n")) or b"\n\n" in data or b"\n{\n" in data:
-        return None
     try:
         rows = _DECODER.decode_lines(data)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    message, cursor, realtime = map(
-        attrgetter, map(_ATTRIBUTES.get, ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP"))
-    )
-    if len(rows) != block.height:
+    if len(rows) != block.height:  # empty lines, or objects over several lines
         return None
-    if any(message(row) is NO_MESSAGE and not (cursor(row) or realtime(row)) for row in rows):
+    entries = _Decoded(rows)
+    if bool in set(map(type, entries.column("MESSAGE"))) and _NOWHERE in map(_place, rows):
         return None
-    return rows
+    return entries
 
 
 def _entry(line: bytes) -> tuple[dict[str, Any], str | None]:
