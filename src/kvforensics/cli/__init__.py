@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 SIGNAL_INTERRUPT = 130  # 128 + SIGINT
+OWN_FAULT = 70  # EX_SOFTWARE of sysexits.h
+TRACEBACK = "KVFORENSICS_TRACEBACK"  # environment: show where a fault of ours arose
 
 
 def main() -> None:
-    """Run the command line; errors of ours are one line on standard error and an exit code of their own."""
+    """Run the command line; an error is one line on standard error and an exit code of its own."""
     from kvforensics.errors import KvforensicsError
 
     try:
@@ -14,9 +16,29 @@ def main() -> None:
 
         app(prog_name="kvforensics")
     except KvforensicsError as error:
-        from kvforensics.cli.warn import warn
-
-        warn(str(error))
-        raise SystemExit(error.exit_code) from None
+        _leave(str(error), error.exit_code)
     except KeyboardInterrupt:
         raise SystemExit(SIGNAL_INTERRUPT) from None
+    except Exception as fault:
+        import os
+
+        if os.environ.get(TRACEBACK):
+            raise
+        _leave(_fault(fault), OWN_FAULT)
+
+
+def _leave(line: str, code: int) -> None:
+    from kvforensics.cli.warn import warn
+
+    warn(line)
+    raise SystemExit(code) from None
+
+
+def _fault(fault: Exception) -> str:
+    """Say what failed and where, without the message: it may hold text of a log."""
+    place = fault.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f" at {place.tb_frame.f_code.co_qualname}, line {place.tb_lineno}"
+    what = f"a fault of kvforensics itself: {type(fault).__name__}{where}"
+    return f"{what} (please report it; {TRACEBACK}=1 shows more)"

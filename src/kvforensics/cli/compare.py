@@ -45,7 +45,7 @@ def compare(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Put two sides next to each other: settings, pools, load, and what could explain the difference.
+    """Put two sides next to each other, and what explains them.
 
     \b
     Examples:

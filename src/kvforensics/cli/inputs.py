@@ -1,13 +1,13 @@
 """From the shared options to an analysis."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from kvforensics.cli.options import Carrier
 from kvforensics.cli.progress import Progress
 from kvforensics.cli.warn import warn
-from kvforensics.errors import UsageError
+from kvforensics.errors import NothingReadableError, UsageError
 from kvforensics.options import Options
 from kvforensics.timewords import parse, zone
 
@@ -25,6 +25,7 @@ def options_of(
     carrier: Carrier | None = None,
     config: str | None = None,
     progress: Progress | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> Options:
     """Return the options of a run; words of time count from now."""
     local, now = zone(tz), datetime.now(UTC)
@@ -41,7 +42,7 @@ def options_of(
         carrier=carrier.value if carrier is not None else None,
         config=config,
         progress=progress,
-        warn=warn,
+        warn=told,
     )
 
 
@@ -61,7 +62,7 @@ def read(
 
     With `coverage_only` the inputs need not hold a launch, and the analysis holds no service.
     """
-    progress = Progress()
+    progress, warnings = Progress(), list[str]()
     options = options_of(
         unit=unit,
         host=host,
@@ -71,6 +72,7 @@ def read(
         carrier=carrier,
         config=config,
         progress=progress,
+        told=warnings.append,
     )
     if coverage_only:
         from kvforensics.survey import survey as look
@@ -79,5 +81,11 @@ def read(
 
     try:
         return look(list(files), options)
+    except NothingReadableError:
+        if len(warnings) == 1:
+            warnings.clear()  # the error says the same
+        raise
     finally:
         progress.close()
+        for warning in warnings:
+            warn(warning)

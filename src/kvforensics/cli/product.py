@@ -4,13 +4,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import StringIO
+from io import BufferedWriter, RawIOBase, StringIO, TextIOWrapper
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from kvforensics.cli.options import Document
 from kvforensics.errors import UsageError
-from kvforensics.report.terminal.page import Page
+
+if TYPE_CHECKING:
+    from kvforensics.report.terminal.page import Page
 
 READER_WENT_AWAY = 141  # 128 + SIGPIPE, what a shell says of a program that such a write ended
 
@@ -29,14 +31,16 @@ def write_text(text: str, output: str | None) -> None:
 
 
 def write_page(
-    draw: Callable[[Page], None], output: str | None, *, width: int | None, no_color: bool
+    draw: Callable[["Page"], None], output: str | None, *, width: int | None, no_color: bool
 ) -> None:
     """Write what `draw` draws on a page as wide and as colourful as its place allows."""
+    from kvforensics.report.terminal.page import Page
+
     if output in {None, "-"}:
         with _reader_may_leave():
-            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-            draw(Page.on(sys.stdout, width=width, color=False if no_color else None))
-            sys.stdout.flush()
+            stream = _standard_output()
+            draw(Page.on(stream, width=width, color=False if no_color else None))
+            stream.flush()
         return
     made = StringIO()
     draw(Page.on(made, width=width or 100, color=False))
@@ -48,8 +52,9 @@ def product(output: str | None) -> Iterator[IO[bytes]]:
     """Open the product for bytes; a file appears under its name only when it is complete."""
     if output is None or output == "-":
         with _reader_may_leave():
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
+            out = _standard_output()
+            yield out.buffer
+            out.flush()
         return
     target = Path(output)
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -69,6 +74,17 @@ def product(output: str | None) -> Iterator[IO[bytes]]:
         if place is beside:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
+
+
+def _standard_output() -> TextIO:
+    """Return standard output, buffered even under PYTHONUNBUFFERED: a raw pipe may take part of a write."""
+    stream = sys.stdout
+    if isinstance(getattr(stream, "buffer", None), RawIOBase):
+        stream = TextIOWrapper(BufferedWriter(stream.buffer), encoding=stream.encoding)
+        sys.stdout = stream
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
 
 
 @contextmanager

@@ -25,7 +25,9 @@ def query(
     format: Annotated[Rows, typer.Option("--format", help="text, csv, jsonl or parquet.")] = Rows.TEXT,
     output: opt.Output = None,
 ) -> None:
-    """Ask a catalogue in SQL: events, runtime, launches, changes, findings, sources are its tables.
+    """Ask a catalogue in SQL.
+
+    Its tables are events, runtime, launches, changes, findings and sources.
 
     \b
     Examples:

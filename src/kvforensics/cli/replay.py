@@ -35,7 +35,7 @@ def replay(
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
-    """Play an incident as it happened, or show the state at one moment of it.
+    """Play an incident as it happened, or show one moment of it.
 
     \b
     Examples:

@@ -54,7 +54,7 @@ def report(
     carrier: opt.AsCarrier = None,
     config: opt.Config = None,
 ) -> None:
-    """Write postmortem reports: several documents of one analysis in one run.
+    """Write postmortem reports, several documents in one run.
 
     \b
     Examples:

@@ -73,7 +73,7 @@ def scan(
     tz: opt.Tz = "UTC",
     carrier: opt.AsCarrier = None,
 ) -> None:
-    """Read many logs into a catalogue that other tools open directly; read again only what is new.
+    """Read many logs into a catalogue; only what is new is read.
 
     \b
     Examples:
@@ -117,7 +117,7 @@ def reduce(
     catalog: Catalog,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail when a scan holds the catalogue.")] = False,
 ) -> None:
-    """Make the tables of a catalogue from everything that was scanned into it.
+    """Make the tables of a catalogue, after all shards have ended.
 
     \b
     Example:
