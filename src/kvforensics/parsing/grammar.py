@@ -35,6 +35,8 @@ BOOLEANS = frozenset({"BOOL"})
 SCALAR = "SCALAR"  # whatever the word is: the settings that rare lines quote
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _NUMBERS = {"SINT": re.compile(r"-?[0-9]+"), "NUM": re.compile(r"-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?")}
+_CONSTANTS = {"True": True, "False": False, "None": None}
+_NUMBERS = {"SINT": re.compile(r"-?[0-9]+"), "NUM": re.compile(r"-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?")}
 TIMES = frozenset({"STAMP"})
 _INT64 = 2**63
 
@@ -80,7 +82,15 @@ def typed(terminal: str, text: str) -> Any:
             return datetime.fromisoformat(text)
         except ValueError:
             return None
-    return text
+    return _scalar(text) if terminal == SCALAR else text
+
+
+def _scalar(text: str) -> Any:
+    """Return a Python number or constant as a value, any other word as text."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    terminal = next((name for name, pattern in _NUMBERS.items() if pattern.fullmatch(text)), "TEXT")
+    return typed(terminal, text)
 
 
 def column_of(rule: str) -> str:
