@@ -339,8 +339,8 @@ def _merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
         .agg(
             pl.col("first_line").min(),
             pl.col("last_line").max(),
-            pl.col("first_at").min(),
-            pl.col("last_at").max(),
+            pl.col("first_at").drop_nulls().first(),
+            pl.col("last_at").drop_nulls().last(),
             *(pl.col(name).max() for name in _MAXIMA),
             *(pl.col(name).min() for name in _FIRSTS),
             *(pl.col(name).drop_nulls().last() for name in _LASTS),
@@ -417,8 +417,8 @@ def _merge_records(rows: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("first_line").min(),
             pl.col("last_line").max(),
-            pl.col("first_at").min(),
-            pl.col("last_at").max(),
+            pl.col("first_at").drop_nulls().first(),
+            pl.col("last_at").drop_nulls().last(),
             pl.col("burst_at").filter(pl.col("_starts")).last(),
             pl.col("burst_line").filter(pl.col("_starts")).last(),
             pl.col("records").sum(),

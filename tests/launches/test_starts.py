@@ -98,7 +98,7 @@ def test_a_log_without_events_is_a_launch_without_claims():
     assert events == []  # an ordinary line is nobody's
 
 
-def test_lines_of_sglang_alone_are_a_launch(monkeypatch):
+def test_lines_of_sglang_alone_are_a_launch():
     log = Log().write("other_line")
     found = only(log)
     assert len(found.launches) == 1

@@ -28,6 +28,7 @@ ONE_JOB_S = 2  # text without job ids: systemd starts within this what it stoppe
 _OOM_KILLS = frozenset({"kernel_oom_kill", "unit_oom_killed", "task_oom_killed"})
 _CRASH_WORDS = frozenset({"unit_start_failed", "unit_exec_failed", "unit_watchdog"})
 _CRASH_RESULTS = ("exit-code", "core-dump", "watchdog", "timeout")
+ONE_JOB_LINES = 3  # text without times: `Stopped`, `Consumed … CPU time`, `Started`
 QUIET_LEVELS = ("warning", "error", "critical")  # with these, readiness is not printed
 
 
@@ -182,9 +183,11 @@ def _restarted(items: Sequence[Item], following: Start | None, restarts: Sequenc
     ours, theirs = stopped.fields.get("job_id"), begun.fields.get("job_id")
     if ours is not None and theirs is not None:
         return bool(ours == theirs)
-    if stopped.at is None or begun.at is None:
-        return stopped.at is None and begun.at is None and stopped.kind == "unit_stopped"
-    return 0 <= (begun.at - stopped.at).total_seconds() <= ONE_JOB_S
+    if stopped.at is not None and begun.at is not None:
+        return 0 <= (begun.at - stopped.at).total_seconds() <= ONE_JOB_S
+    if stopped.mono is not None and begun.mono is not None:
+        return 0 <= begun.mono - stopped.mono <= ONE_JOB_S * 1_000_000
+    return stopped.source == begun.source and abs(begun.line - stopped.line) <= ONE_JOB_LINES
 
 
 def _never_ready(start: Start, cause: End) -> bool:

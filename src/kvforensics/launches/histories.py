@@ -266,7 +266,7 @@ def _started_at(start: Start, items: Sequence[Item], place_of: Mapping[int, int]
 
     Lines before the first event belong to the launch when they follow one another without a long gap.
     """
-    own = [item for item in start.items if item.run is None]
+    own = [item for item in start.items if item.run is None and id(item) in place_of]
     if not own:
         return next((item.at for item in start.items if item.at is not None), None)
     first = next((item.at for item in own if item.at is not None), None)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kvforensics.records import Origin, Origins, Source
 
 _NO_SERVICE = re.compile(r"init\.scope|session-.*\.scope|user@[0-9]+\.service|user\.slice|-\.slice")
+_TASK = re.compile(r"task [0-9]+")  # srun's labels: the tasks of a job are the nodes of one server
 NEWEST_KEPT = 5000  # events that are kept though no server is known yet that they concern
 START_WITHIN_S = 900  # a server's first line follows systemd's word about its start within this
 
@@ -100,7 +101,7 @@ def key_of(item: Item, origins: Origins) -> Key | None:
         return Key(host=origin.host, container=origin.container)
     if is_service(origin.unit):
         return Key(host=origin.host, unit=origin.unit)
-    return Key(host=origin.host, stream=origin.ident or "")
+    return Key(host=origin.host, stream="" if _TASK.fullmatch(origin.ident or "") else origin.ident or "")
 
 
 def is_service(unit: str | None) -> bool:
@@ -163,54 +164,81 @@ def _name_streams(
     streams = {
         key
         for key, item in keyed
-        if key is not None and key.stream is not None and (item.hot is not None or _proves(item))
+        if key is not None and key.stream is not None and (item.hot is not None or _speaks(item))
     }
     names: dict[tuple[Key, int | None], Key] = {}
-    for stream in sorted(streams, key=lambda key: (key.host or "", key.stream or "")):
+    for host in sorted({key.host for key in streams}, key=lambda host: host or ""):
         mine: dict[int, list[Item]] = {}
+        owners: dict[int, Key] = {}
         for key, item in keyed:
+            if key is None or key.host != host:
+                continue
             about = item.event is not None and is_systemd(item.event.kind)
-            if key is not None and (key == stream or (key.host == stream.host and key.unit and about)):
+            if key in streams or (key.unit and about):
                 mine.setdefault(item.source, []).append(item)
+                owners[id(item)] = key
         ordered = arrange(mine, sources, origins)
-        own = [item for item in ordered if item.event is None or not is_systemd(item.event.kind)]
-        processes.group(own, origins)
-        for number, unit in _units_of(ordered).items():
-            names[stream, number] = Key(host=stream.host, unit=unit)
+        for stream in streams:
+            if stream.host == host:
+                processes.group([item for item in ordered if owners[id(item)] == stream], origins)
+        for (stream, number), unit in _units_of(ordered, owners).items():
+            names[stream, number] = Key(host=host, unit=unit)
     return names
 
 
-def _units_of(ordered: Sequence[Item]) -> dict[int | None, str]:
-    """Return the unit of each process group of one stream; the key None stands for the rest."""
-    claims: dict[int | None, str] = {}
-    votes: Counter[str] = Counter()
+def _units_of(ordered: Sequence[Item], owners: Mapping[int, Key]) -> dict[tuple[Key, int | None], str]:
+    """Return the unit of each stream's process groups; the group None stands for the rest of a stream.
+
+    A start by systemd is claimed by the process group that speaks next.
+    """
+    claims: dict[tuple[Key, int | None], str] = {}
+    votes: dict[Key, Counter[str]] = {}
     named: set[str] = set()
     waiting: list[tuple[str, Item]] = []
     for item in ordered:
-        if item.event is None:
-            continue
-        unit = item.event.fields.get("unit")
-        if is_systemd(item.event.kind):
-            if unit:
-                named.add(str(unit))
-            if unit and item.event.kind in UNIT_START:
-                waiting = [(name, start) for name, start in waiting if name != unit] + [(str(unit), item)]
-        elif _proves(item) and (item.group not in claims or item.group is None):
-            soon = [(name, start) for name, start in waiting if _soon(start, item)]
-            if soon:
-                best = max(soon, key=lambda pair: (_says_sglang(pair[0]), soon.index(pair)))
-                waiting.remove(best)
-                votes[best[0]] += 1
-                claims.setdefault(item.group, best[0])
-    if votes:
-        main = min(votes, key=lambda unit: (-votes[unit], not _says_sglang(unit), unit))
-    else:
-        likely = {unit for unit in named if _says_sglang(unit)} or named
-        if len(likely) != 1:
-            return {}
-        main = next(iter(likely))
-    kept = {group: unit for group, unit in claims.items() if unit == main or _says_sglang(unit)}
-    return {**kept, None: main}
+        key = owners[id(item)]
+        if key.unit is not None:
+            named.add(key.unit)
+            if item.kind in UNIT_START:
+                waiting = [pair for pair in waiting if pair[0] != key.unit] + [(key.unit, item)]
+        elif _speaks(item) and (item.group is None or (key, item.group) not in claims):
+            tally = votes.setdefault(key, Counter())
+            claimed = _claimed(waiting, item)
+            if claimed is not None:
+                tally[claimed] += 1
+                claims.setdefault((key, item.group), claimed)
+    kept: dict[tuple[Key, int | None], str] = {}
+    for key, tally in votes.items():
+        main = _main_unit(tally, named, alone=len(votes) == 1)
+        if main is not None:
+            kept[key, None] = main
+    for owner, unit in claims.items():
+        if kept.get((owner[0], None)) == unit or _says_sglang(unit):
+            kept[owner] = unit
+    return kept
+
+
+def _claimed(waiting: list[tuple[str, Item]], item: Item) -> str | None:
+    """Take the unit whose start this item follows out of those that wait for a first word."""
+    soon = [pair for pair in waiting if _soon(pair[1], item)]
+    if not soon:
+        return None
+    best = max(soon, key=lambda pair: (_says_sglang(pair[0]), soon.index(pair)))
+    waiting.remove(best)
+    return best[0]
+
+
+def _main_unit(tally: Counter[str], named: set[str], *, alone: bool) -> str | None:
+    """Return the unit of what no start by systemd precedes: the stream's usual one, or the only one there."""
+    if tally:
+        return min(tally, key=lambda unit: (-tally[unit], not _says_sglang(unit), unit))
+    likely = {unit for unit in named if _says_sglang(unit)} or named
+    return next(iter(likely)) if alone and len(likely) == 1 else None
+
+
+def _speaks(item: Item) -> bool:
+    """Whether an item shows that an SGLang server wrote it."""
+    return _proves(item) or (item.run is not None and bool(item.run["ours"]))
 
 
 def _proves(item: Item) -> bool:

@@ -125,8 +125,13 @@ def _alive(start: Start, item: Item) -> bool:
 def _insert(start: Start, item: Item) -> None:
     """Put an item before the first one that is later; without times, where its line stands."""
     for n, other in enumerate(start.items):
-        later = other.at > item.at if other.at is not None and item.at is not None else False
-        if later or (other.source == item.source and other.line > item.line and other.run is None):
+        if other.run is not None:
+            continue
+        if other.at is not None and item.at is not None:
+            later = other.at > item.at
+        else:
+            later = other.source == item.source and other.line > item.line
+        if later:
             start.items.insert(n, item)
             return
     start.items.append(item)
