@@ -65,6 +65,8 @@ def program_text(message: pl.Series, escapes: pl.Series) -> pl.Series:
 
 def _uncoloured(text: pl.Series) -> pl.Series:
     """Take off the colours and links that journalctl put around a message for a terminal."""
+    if not text.str.contains("\x1b", literal=True).any():
+        return text
     linked = text.str.contains("\x1b]8;;", literal=True).fill_null(value=False).arg_true()
     if len(linked):
         bare = text.gather(linked).str.replace_all(_MORE_LINK, "").str.replace_all(_LINK, "$1")
@@ -79,11 +81,13 @@ def _uncoloured(text: pl.Series) -> pl.Series:
 
 def text_damage(message: pl.Series, damage: pl.Series, marks: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Find the messages that journalctl replaced, and journald's word that it dropped some."""
-    blobs = message.str.ends_with(" blob data]") & message.str.contains(_BLOB) & marks
+    blobs = message.str.ends_with(" blob data]")
     if blobs.any():
+        blobs = blobs & message.str.contains(_BLOB) & marks
         damage = damage.set(blobs, "blob_data")
         message = message.set(blobs, None)
-    suppressed = message.str.contains(_SUPPRESSED).fill_null(value=False) & marks
+    suppressed = message.str.starts_with("Suppressed ").fill_null(value=False)
     if suppressed.any():
+        suppressed = suppressed & message.str.contains(_SUPPRESSED).fill_null(value=False) & marks
         damage = damage.set(suppressed, "rate_limited")
     return message, damage

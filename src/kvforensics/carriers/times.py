@@ -8,8 +8,9 @@ stays unknown: the file system's dates are not used, so the same bytes always sa
 
 from __future__ import annotations
 
+from calendar import isleap
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -26,7 +27,7 @@ REFERENCE_YEAR = 2000  # of `_wall`: a leap year
 _DAY_US = 86_400_000_000
 _NEW_YEAR_US = 180 * _DAY_US  # a step back of more is a new year
 _OLD_YEAR_US = 350 * _DAY_US  # a step forward of more is the clock set back over New Year
-_NEAR_US = 2 * _DAY_US  # between the carrier's time and the date in the message
+_NEAR_DAYS = 2  # between the carrier's time and the date in the message
 _INNER_DATE = r"\[(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]"
 
 
@@ -119,16 +120,22 @@ class _Years:
         return frame.with_columns(turn.alias("_turn"))
 
     def _bases(self, frame: pl.DataFrame) -> pl.Series:
-        """Return the year of turn 0 as each record's own date says it, null without a date."""
-        inner = frame["message"].str.extract(_INNER_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
-        if inner.null_count() == len(inner):
-            return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(inner))
-        year = inner.dt.year().cast(pl.Int64)
-        day_us = _in_reference_year(inner.cast(pl.Datetime("us")), year)
-        ahead = frame["_wall"].to_physical() - day_us
-        shift = (ahead < -_NEW_YEAR_US).cast(pl.Int64) - (ahead > _NEW_YEAR_US).cast(pl.Int64)
-        apart = (ahead + shift * (366 * _DAY_US)).abs()
-        return (year + shift - frame["_turn"]).zip_with(apart <= _NEAR_US, pl.Series([None], dtype=pl.Int64))
+        """Return the year of turn 0 as the records' own dates say it, null elsewhere.
+
+        It can differ only where the date in the message or the day of the carrier's time does, so only there
+        is it worked out.
+        """
+        inner = _inner_dates(frame["message"])
+        places = (inner.is_not_null() & frame["_wall"].is_not_null()).arg_true()
+        bases = pl.Series("base", [None], dtype=pl.Int64).new_from_index(0, frame.height)
+        if not len(places):
+            return bases
+        day = frame["_wall"].dt.date()
+        dated = pl.DataFrame([inner.gather(places).alias("inner"), day.gather(places).alias("day")])
+        new = pl.any_horizontal(pl.all().ne_missing(pl.all().shift()))
+        changed = places.filter(dated.select(new).to_series())
+        rows = zip(inner.gather(changed), day.gather(changed), frame["_turn"].gather(changed), strict=True)
+        return bases.scatter(changed, pl.Series([_base(*row) for row in rows], dtype=pl.Int64))
 
     def _from_bounds(self) -> int | None:
         first = next((frame for frame in self.held if "_turn" in frame.columns), None)
@@ -142,37 +149,48 @@ class _Years:
         years = [
             year
             for year in range(begins.year - 1, ends.year + 2)
-            if begins - timedelta(days=1) <= _moved(wall, year) <= ends + timedelta(days=1)
+            if begins.date() <= _moved(wall.date(), year) <= ends.date()
         ]
         return years[0] - turn if len(years) == 1 else None
 
 
-def _moved(wall: datetime, year: int) -> datetime:
+def _inner_dates(message: pl.Series) -> pl.Series:
+    begins = message.str.starts_with("[20").fill_null(value=False)
+    dates = message.str.slice(1, 10).zip_with(begins, pl.Series([None], dtype=pl.String))
+    within = (~begins & message.str.contains("[20", literal=True).fill_null(value=False)).arg_true()
+    return dates.scatter(within, message.gather(within).str.extract(_INNER_DATE, 1)) if len(within) else dates
+
+
+def _base(inner: str, day: date, turn: int) -> int | None:
+    """Return the year of turn 0 when a message of this date came on this day (of the reference year)."""
     try:
-        return wall.replace(year=year)
+        told = date.fromisoformat(inner)
+    except ValueError:
+        return None
+    for year in (told.year, told.year - 1, told.year + 1):
+        if abs((_moved(day, year) - told).days) <= _NEAR_DAYS:
+            return year - turn
+    return None
+
+
+def _moved(day: date, year: int) -> date:
+    try:
+        return day.replace(year=year)
     except ValueError:  # the 29th of February
-        return wall.replace(year=year, day=28)
-
-
-def _days(year: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the microseconds from the reference year to each year, and those of a leap day that it lacks."""
-    begin = pl.select(pl.datetime(year, 1, 1, time_unit="us")).to_series().to_physical()
-    reference = int(pl.Series([datetime(REFERENCE_YEAR, 1, 1)]).to_physical()[0])  # noqa: DTZ001
-    leap = pl.select(pl.datetime(year, 1, 1).dt.is_leap_year()).to_series()
-    return begin - reference, (~leap).cast(pl.Int64) * _DAY_US
-
-
-def _in_reference_year(times: pl.Series, year: pl.Series) -> pl.Series:
-    moved, missing = _days(year)
-    after = (times.dt.month() > 2).cast(pl.Int64)  # noqa: PLR2004 - February
-    return times.to_physical() - moved + after * missing
+        return day.replace(year=year, day=28)
 
 
 def _with_year(frame: pl.DataFrame, base: pl.Series) -> pl.DataFrame:
+    """Put the times into their years. A 29th of February where there is none is the day after the 28th."""
     year = base + frame["_turn"]
-    moved, missing = _days(year)
-    after = (frame["_wall"].dt.month() > 2).cast(pl.Int64)  # noqa: PLR2004
-    local = (frame["_wall"].to_physical() + moved - after * missing).cast(pl.Datetime("us")).alias("_local")
+    wall = frame["_wall"]
+    local = pl.Series("_local", [None], dtype=pl.Datetime("us")).new_from_index(0, frame.height)
+    march = datetime(REFERENCE_YEAR, 3, 1)  # noqa: DTZ001
+    for number in year.drop_nulls().unique():
+        moved = wall + (datetime(number, 1, 1) - datetime(REFERENCE_YEAR, 1, 1))  # noqa: DTZ001
+        if not isleap(number):
+            moved = moved.zip_with(wall < march, moved - timedelta(days=1))
+        local = moved.zip_with(year == number, local)
     if "_local" in frame.columns:
-        local = frame["_local"].zip_with(frame["_local"].is_not_null(), local).alias("_local")
-    return frame.drop("_wall", "_turn").with_columns(local)
+        local = frame["_local"].zip_with(frame["_local"].is_not_null(), local)
+    return frame.drop("_wall", "_turn").with_columns(local.alias("_local"))
