@@ -10,6 +10,7 @@ from kvforensics.cli.coverage import coverage
 from kvforensics.cli.demo import demo
 from kvforensics.cli.diff import diff
 from kvforensics.cli.events import events
+from kvforensics.cli.fleet import fleet
 from kvforensics.cli.knobs import knobs
 from kvforensics.cli.launches import launches
 from kvforensics.cli.query import query
@@ -70,6 +71,7 @@ COMMANDS = (
     scan,
     reduce,
     query,
+    fleet,
     schema,
     demo,
 )

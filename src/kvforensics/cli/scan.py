@@ -120,7 +120,7 @@ def reduce(
     """Make the tables of a catalogue, after all shards have ended.
 
     \b
-    Example:
+    Examples:
       kvforensics reduce --catalog /shared/kv      # after all shards have ended
     """
     from kvforensics.scan.catalogue import Catalogue
