@@ -1,0 +1,111 @@
+"""An edit that never arrived: the trail shows it, and the next start runs with the old value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kvforensics.config_sources.edits import edits_from_sudo
+from kvforensics.findings.scene import Finding, Scene, finding
+from kvforensics.settings import UNKNOWN, name_in, same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kvforensics.config_sources.edit import Edit
+    from kvforensics.events import Event
+    from kvforensics.launches import Launch
+
+_COMMANDS = ("sudo_command", "sudo_continued", "audit_command")
+
+
+@dataclass(slots=True)
+class _Pending:
+    """An edit that waits for the start that should have it."""
+
+    event: Event
+    before: dict[str, Any]
+    after: dict[str, Any]
+    reloaded: bool = False
+
+
+def stale_units(scene: Scene) -> Iterator[Finding]:
+    """Yield starts that ran with a value that an edit before them had replaced.
+
+    Only an edit whose new value stands in the command counts, and only the first start after it.
+    """
+    waiting: list[_Pending] = []
+    for moment in _moments(scene):
+        if isinstance(moment, tuple):
+            event, edit = moment
+            _take(scene, waiting, event, edit)
+            continue
+        for edit_before in waiting:
+            yield from _compare(scene, moment, edit_before)
+        waiting = []
+
+
+def _moments(scene: Scene) -> list[tuple[Event, Edit] | Launch]:
+    """Return edits and starts in the order of time; what has no time is left out."""
+    commands = {
+        (e.source, e.line): e
+        for e in (*scene.history.trail, *(e for launch in scene.history.launches for e in launch.events))
+        if e.kind in _COMMANDS
+    }
+    found: list[tuple[Any, int, tuple[Event, Edit] | Launch]] = []
+    for event in commands.values():
+        command = event.fields.get("command")
+        if event.at is None or not isinstance(command, str):
+            continue
+        found.extend((event.at, 0, (event, edit)) for edit in edits_from_sudo(command))
+    found.extend((one.started_at, 1, one) for one in scene.history.launches if one.started_at is not None)
+    return [moment for _, _, moment in sorted(found, key=lambda row: row[:2])]
+
+
+def _take(scene: Scene, waiting: list[_Pending], event: Event, edit: Edit) -> None:
+    if edit.action == "daemon_reload":
+        for one in waiting:
+            one.reloaded = True
+    if edit.action == "edit" and edit.after and _is_mine(scene, edit):
+        settings = {name for name, _ in edit.after}
+        waiting[:] = [one for one in waiting if not settings & one.after.keys()]
+        waiting.append(_Pending(event, dict(edit.before), dict(edit.after)))
+
+
+def _is_mine(scene: Scene, edit: Edit) -> bool:
+    """Whether an edit is of this service's unit, or of a file that names no unit."""
+    return edit.unit is None or scene.history.unit is None or edit.unit == scene.history.unit
+
+
+def _compare(scene: Scene, launch: Launch, edit: _Pending) -> Iterator[Finding]:
+    if launch.config.source in ("none", "partial"):
+        return
+    for setting, wanted in edit.after.items():
+        ran = _ran_with(launch, setting)
+        if ran is UNKNOWN or same(setting, ran, wanted):
+            continue
+        old = edit.before.get(setting, UNKNOWN)
+        if old is not UNKNOWN and not same(setting, ran, old):
+            continue  # neither the old nor the new value: something else set it
+        missing = "" if edit.reloaded else " No daemon-reload stands between the edit and the start."
+        yield finding(
+            "stale_unit",
+            launch,
+            f"{setting} was edited to {wanted}, and {launch.id} started with {ran}",
+            f"The edit did not reach the process.{missing}",
+            "systemctl daemon-reload, then restart; then compare the settings line with the unit file."
+            if not edit.reloaded
+            else "The edited file is not the one that the unit reads, the text to replace was not there, or "
+            "a drop-in or an environment file wins: `systemctl cat` shows what runs.",
+            at=edit.event.at,
+            evidence=(*scene.places(edit.event), *scene.evidence(launch, "config")),
+        )
+
+
+def _ran_with(launch: Launch, setting: str) -> Any:
+    """Return what a launch was asked to run with, where the log tells."""
+    for values in (launch.config.requested, launch.config.values):
+        name = name_in(setting, values)
+        if name in values:
+            return values[name]
+    return UNKNOWN
