@@ -80,7 +80,7 @@ def _passes(frame: pl.DataFrame) -> pl.Series:
 
 
 def _head(held: list[pl.DataFrame]) -> Head:
-    messages = list(chain.from_iterable(_candidates(frame) for frame in held))[:HEAD_LINES]
+    messages = list(chain.from_iterable(_candidates(frame)[:HEAD_LINES] for frame in held))[:HEAD_LINES]
     return Head.of("\n".join(message.replace("\n", _NEWLINE) for message in messages).encode())
 
 

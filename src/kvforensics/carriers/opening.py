@@ -55,9 +55,19 @@ def open_source(path: str, options: Options, origins: Origins, index: int) -> Op
     Raises InputError when nothing of it can be read, UsageError for an unknown `options.carrier`.
     What goes wrong later (the file is cut off or a disk fails) is damage of the source, no exception.
     """
+    raw, size = raw_chunks(path)
+    return open_stream(raw, size, path, options, origins, index)
+
+
+def open_stream(
+    raw: Iterable[bytes], size: int | None, path: str, options: Options, origins: Origins, index: int
+) -> OpenSource:
+    """Open bytes that come from somewhere else under the name `path`; `size` is for the progress, if known.
+
+    Raises like `open_source`.
+    """
     forced = registry.by_name(options.carrier) if options.carrier else None
     check_zone(options.tz)
-    raw, size = raw_chunks(path)
     source = Source(path)
     context = Context(index, source, options, origins)
     stream = _plain_bytes(raw, size, context)
