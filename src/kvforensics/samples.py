@@ -72,6 +72,7 @@ class Samples:
         self._source: int | None = None
         self._after = _NEVER  # last boundary already passed in this source
         self._sign = 0  # -1 where the lines of this source descend
+        self._unsigned: list[tuple[EventBlock, set[int]]] = []
         self._held: tuple[list[int], list[pl.DataFrame], pl.DataFrame | None] | None = None
 
     def add(self, block: EventBlock, boundaries: Iterable[int] | None = None) -> None:
@@ -86,25 +87,25 @@ class Samples:
         if source != self._source:
             self._flush([])
             self._source, self._after, self._sign = source, _NEVER, 0
-        sign = self._direction(block)
         lines = {event.line for event in block.rare} if boundaries is None else set(boundaries)
-        cuts = sorted(sign * line for line in lines)
-        self._flush(cuts)
-        signed = pl.col("line") * sign
-        frames = [_unify(kind, frame).with_columns(signed) for kind, frame in block.hot.items() if len(frame)]
-        seen = block.seen
-        self._held = (cuts, frames, seen.with_columns(signed) if seen is not None and len(seen) else None)
+        self._unsigned.append((block, lines))
+        if not self._sign:
+            self._sign = _direction([waiting for waiting, _ in self._unsigned])
+        if self._sign:
+            self._sort_out()
 
-    def _direction(self, block: EventBlock) -> int:
-        """Return -1 for a source whose lines descend, which its first block with two lines tells."""
-        lines = [event.line for event in block.rare]
-        for frame in (block.seen, *block.hot.values()):
-            if frame is not None and len(frame) > 1:
-                lines = [frame["line"][0], frame["line"][-1]]
-                break
-        if not self._sign and len(lines) > 1 and lines[0] != lines[-1]:
-            self._sign = -1 if lines[-1] < lines[0] else 1
-        return self._sign or 1
+    def _sort_out(self) -> None:
+        """Take the blocks that waited until it was known whether lines ascend or descend."""
+        sign = self._sign or 1
+        for block, lines in self._unsigned:
+            cuts = sorted(sign * line for line in lines)
+            self._flush_held(cuts)
+            frames = [_signed(frame, sign) for frame in block.hot.values() if len(frame)]
+            kinds = [kind for kind, frame in block.hot.items() if len(frame)]
+            unified = [_unify(kind, frame) for kind, frame in zip(kinds, frames, strict=True)]
+            seen = block.seen
+            self._held = (cuts, unified, _signed(seen, sign) if seen is not None and len(seen) else None)
+        self._unsigned = []
 
     def frame(self) -> pl.DataFrame:
         """Return the buckets, in the order of sources and lines."""
@@ -164,6 +165,10 @@ class Samples:
         return self._width_us / 1e6
 
     def _flush(self, later: list[int]) -> None:
+        self._sort_out()
+        self._flush_held(later)
+
+    def _flush_held(self, later: list[int]) -> None:
         if self._held is None:
             return
         lines, frames, seen = self._held
@@ -227,6 +232,22 @@ class _Pile:
 def _whole(name: str) -> pl.Expr:
     """Return a signed line as the line it is; 0 stands before the first boundary."""
     return pl.when(pl.col(name) == _NEVER).then(0).otherwise(pl.col(name).abs()).alias(name)
+
+
+def _direction(blocks: Iterable[EventBlock]) -> int:
+    """Return -1 where lines descend, 1 where they ascend, 0 where there is only one so far."""
+    lines: list[int] = []
+    for block in blocks:
+        frames = [frame for frame in (block.seen, *block.hot.values()) if frame is not None and len(frame)]
+        if frames:
+            lines += [frames[0]["line"][0], frames[0]["line"][-1]]
+        else:
+            lines += [event.line for event in block.rare]
+    return 0 if lines[0] == lines[-1] else (1 if lines[-1] > lines[0] else -1)
+
+
+def _signed(frame: pl.DataFrame, sign: int) -> pl.DataFrame:
+    return frame.with_columns(pl.col("line") * sign)
 
 
 def _source_of(block: EventBlock) -> int | None:

@@ -115,11 +115,11 @@ def _killed(item: Item, starts: Sequence[Start]) -> Start | None:
 
 
 def _alive(start: Start, item: Item) -> bool:
-    first, last = _first_at(start), start.last_at
+    first = _first_at(start)
+    last = max((other.last_at for other in start.items if other.last_at is not None), default=None)
     if item.at is None or first is None or last is None:
         return True
-    late = (item.at - last).total_seconds()
-    return first <= item.at and late <= _LINGER_S
+    return first <= item.at and (item.at - last).total_seconds() <= _LINGER_S
 
 
 def _insert(start: Start, item: Item) -> None:
