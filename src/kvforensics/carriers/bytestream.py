@@ -8,6 +8,8 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
+from kvforensics.carriers.archive import is_archive, member_chunks, split_member
+from kvforensics.carriers.journal_files import is_journal, journal_chunks
 from kvforensics.carriers.remote import is_remote, open_remote
 from kvforensics.errors import InputError
 
@@ -27,13 +29,19 @@ _BOMS = (
 def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
     """Open an input and return its bytes in pieces, and its size where it has one.
 
-    `-` is standard input, a URL an object in a store. Raises InputError when it cannot be opened or is no file.
+    `-` is standard input, a URL an object in a store, `journal://UNIT` this machine's journal, and
+    `archive!member` a file in an archive. Raises InputError when it cannot be opened or is no file.
     """
     if path == "-":
         read: Callable[[int], bytes] = getattr(sys.stdin.buffer, "read1", sys.stdin.buffer.read)
         return _pieces(read), None
     if is_remote(path):
         return open_remote(path)
+    if is_journal(path):
+        return journal_chunks(path), None
+    found = split_member(path)
+    if found is not None:
+        return member_chunks(*found)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
@@ -42,6 +50,9 @@ def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
     if stat.S_ISDIR(status.st_mode):
         os.close(descriptor)
         raise InputError("is a directory", where=path)
+    if stat.S_ISREG(status.st_mode) and is_archive(path):
+        os.close(descriptor)
+        raise InputError("is an archive without a readable file in it", where=path)
     size = status.st_size if stat.S_ISREG(status.st_mode) else None
     return _descriptor_pieces(descriptor), size
 
