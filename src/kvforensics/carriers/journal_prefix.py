@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Head
 
 _STRICT = r"([^:]+):(?: |$)"
-_LENIENT = r"(.+?):(?: |$)"
+_LENIENT = r"([^\"'{}=]+?):(?: |$)"
 _RECORD = re.compile(
     "(?:" + "|".join(stamp.pattern.replace(r"\p{L}", r"[^\W\d_]") for stamp in STAMPS) + ") "
     r"(?:[A-Za-z0-9_.:-]+ )?[^\s:\[\]\"{}]+(?::[^\s:\[\]\"{}]+)*(?:\[[0-9]+\])?:(?: |$)"
