@@ -84,8 +84,11 @@ def draw_trail(trail: Sequence[Event], paths: Sequence[str], page: Page) -> None
 
 
 def places(evidence: Sequence[Place]) -> str:
-    """`incident.export:12, old.log:7`, at most three."""
-    named = ", ".join(f"{place.path}:{place.line}" for place in evidence[:3])
+    """`incident.export:12, :98, old.log:7`, at most three."""
+    named, path = "", None
+    for place in evidence[:3]:
+        named += (", " if named else "") + ("" if place.path == path else place.path) + f":{place.line}"
+        path = place.path
     return named + (f" and {len(evidence) - 3} more" if len(evidence) > 3 else "")  # noqa: PLR2004 - as above
 
 

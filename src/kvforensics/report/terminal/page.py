@@ -48,10 +48,13 @@ class Page:
             )
         )
 
-    def text(self, *parts: str | tuple[str, str]) -> Text:
-        """Return a text of plain parts and (part, style) pairs."""
+    def text(self, *parts: str | tuple[str, str] | Text) -> Text:
+        """Return a text of plain parts, (part, style) pairs, and texts made before."""
         made = Text()
         for part in parts:
+            if isinstance(part, Text):
+                made.append_text(part)
+                continue
             words, style = (part, "") if isinstance(part, str) else part
             made.append(self.sayable(words), style or None)
         return made

@@ -16,7 +16,7 @@ from kvforensics.report.terminal.band import Scale, draw_launch
 from kvforensics.report.terminal.change import draw_changes, draw_trail
 from kvforensics.report.terminal.coverage import draw_coverage
 from kvforensics.report.terminal.figures import clock, plural
-from kvforensics.report.terminal.finding import draw_findings
+from kvforensics.report.terminal.finding import Told, draw_findings
 from kvforensics.report.terminal.signs import NOT_ABOUT_MEMORY, VERDICTS
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def _draw_service(service: Service, analysis: Analysis, page: Page, *, quiet: bo
     scale = Scale.of(service)
     paths = [source.path for source in analysis.sources]
     spoken_of = {f.launch for f in service.findings} | {v.change.to_launch for v in service.verdicts}
+    told = Told()
     before: Launch | None = None
     folded: list[Launch] = []
     for launch in service.launches:
@@ -55,16 +56,17 @@ def _draw_service(service: Service, analysis: Analysis, page: Page, *, quiet: bo
         _draw_folded(folded, page)
         folded = []
         draw_trail(_between(service.trail, before, launch), paths, page)
-        if before is not None:
-            draw_changes([v for v in service.verdicts if v.change.to_launch == launch.id], page)
+        changes = [v for v in service.verdicts if v.change.to_launch == launch.id]
+        draw_changes(changes, page)
+        told.begin(v.advice for v in changes)
         draw_launch(launch, before, scale, page)
-        draw_findings([f for f in service.findings if f.launch == launch.id], page)
+        draw_findings([f for f in service.findings if f.launch == launch.id], page, told)
         page.write(page.text(("┗━━━", "dim")))
         before = launch
     _draw_folded(folded, page)
     draw_trail(_between(service.trail, before, None), paths, page)
     ids = {launch.id for launch in service.launches}
-    draw_findings([f for f in service.findings if f.launch not in ids], page, railed=False)
+    draw_findings([f for f in service.findings if f.launch not in ids], page, told, railed=False)
 
 
 def _draw_folded(launches: Sequence[Launch], page: Page) -> None:
