@@ -204,15 +204,20 @@ class TestVariables:
         "word", ["${CTX_LEN}", "$CTX_LEN", "$(CTX)", "{{ .Values.ctx }}", "${CTX:-4096}"]
     )
     def test_a_value_that_nobody_expanded_is_unknown(self, word):
-        found = parse_command_line(["--tp", "8", "--context-length", word], "0.5.11")
+        found = parse_command_line(["--tp", "8", "--context-length", word], "0.5.11", expanded=False)
         assert dict(found.values) == {"tp_size": 8}
         assert found.unresolved == ("context_length",)
         assert not found.complete
         assert "config" in found.asked()
 
+    def test_a_process_s_own_words_hold_none(self):
+        found = parse_command_line(["--served-model-name", "a${b}"], "0.5.11")
+        assert dict(found.values) == {"served_model_name": "a${b}"}
+        assert found.complete
+
     def test_json_is_none(self):
         text = '{"a": "$x"}'
-        found = parse_command_line(["--mm-process-config", text], "0.5.11")
+        found = parse_command_line(["--mm-process-config", text], "0.5.11", expanded=False)
         assert dict(found.values) == {"mm_process_config": {"a": "$x"}}
 
 

@@ -15,7 +15,7 @@ from kvforensics.settings.command_line import split
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_NODES = 100_000  # of a document: aliases make small files large
+_NODES = 300_000  # of a document: aliases make small files large
 _DEPTH = 60
 _DOCUMENTS = 200
 _KUBERNETES_VARIABLE = re.compile(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
@@ -49,6 +49,7 @@ def _inspected(row: Mapping[str, Any]) -> Iterator[Command]:
         tuple(argv),
         name=name.lstrip("/") if isinstance(name, str) else None,
         environment=_environment(config.get("Env")),
+        expanded=True,
     )
 
 
@@ -63,7 +64,23 @@ def documents(text: str) -> list[Any] | None:
                 break
     except (yaml.YAMLError, RecursionError, ValueError, TypeError, AttributeError, OverflowError):
         return None
-    return found if any(isinstance(one, dict) for one in found) else None
+    return found if any(isinstance(one, dict) for one in found) and _is_bounded(found) else None
+
+
+def _is_bounded(document: Any) -> bool:
+    """Tell whether a document stays small when its aliases are followed, and is not too deep."""
+    front: list[tuple[Any, int]] = [(document, 0)]
+    seen = 0
+    while front:
+        node, depth = front.pop()
+        seen += 1
+        if seen > _NODES or depth > _DEPTH:
+            return False
+        if isinstance(node, dict):
+            front.extend((one, depth + 1) for one in node.values())
+        elif isinstance(node, list):
+            front.extend((one, depth + 1) for one in node)
+    return True
 
 
 def compose(document: Any, text: str) -> list[Command] | None:
@@ -101,25 +118,20 @@ def kubernetes(document: Any, text: str) -> list[Command] | None:
 
 
 def _containers(document: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    """Yield every container of a manifest with the name of the workload around it."""
-    front: list[tuple[Any, Any, int]] = [(document, None, 0)]
-    seen = 0
-    while front and seen < _NODES:
-        node, owner, depth = front.pop(0)
-        seen += 1
-        if depth > _DEPTH:
-            continue
+    """Yield every container of a manifest, in order, with the name of the workload around it."""
+    front: list[tuple[Any, Any]] = [(document, None)]
+    while front:
+        node, owner = front.pop()
         if isinstance(node, dict):
             metadata = node.get("metadata")
             if isinstance(metadata, dict) and metadata.get("name"):
                 owner = metadata["name"]
-            for key, value in node.items():
-                if key == "containers" and isinstance(value, list):
-                    yield from ((owner, one) for one in value if isinstance(one, dict))
-                elif isinstance(value, dict | list):
-                    front.append((value, owner, depth + 1))
+            containers = node.get("containers")
+            if isinstance(containers, list):
+                yield from ((owner, one) for one in containers if isinstance(one, dict))
+            front.extend((value, owner) for key, value in reversed(node.items()) if key != "containers")
         elif isinstance(node, list):
-            front.extend((one, owner, depth + 1) for one in node[:_NODES] if isinstance(one, dict | list))
+            front.extend((one, owner) for one in reversed(node))
 
 
 def _expand_kubernetes(word: str, environment: Mapping[str, str]) -> str:
@@ -144,7 +156,7 @@ def _words(value: Any) -> list[str]:
         return [value]
     if not isinstance(value, list):
         return []
-    return [_word(one) for one in value[:_NODES] if one is not None and not isinstance(one, dict | list)]
+    return [_word(one) for one in value if one is not None and not isinstance(one, dict | list)]
 
 
 def _word(value: Any) -> str:

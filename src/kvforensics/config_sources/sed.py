@@ -20,7 +20,7 @@ _MOST = 20  # substitutions of one command
 def sed(words: Sequence[str], command: str) -> list[Edit]:
     """Read `sed -i 's/--flag A/--flag B/' FILE`: each substitution shows what was and what is."""
     if not any(
-        word.startswith(("-i", "--in-place")) or re.fullmatch(r"-[nErsz]*i\S*", word) for word in words
+        word.startswith(("-i", "--in-place")) or re.fullmatch(r"-[nErszp]*i\S*", word) for word in words
     ):
         return []
     before: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ class Command:
     name: str | None = None  # unit, container, service or workload
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] | None = None  # a settings file has values and no command
+    expanded: bool = False  # no variable in it is left to be expanded
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,18 @@ class ConfigSource:
 
 def from_command(command: Command, kind: str, place: Place, version: Version) -> ConfigSource:
     """Return the source that a command stands for, read as `version` would read it."""
-    argv = tuple(redact_values({"argv": list(command.argv)})["argv"])
-    if command.settings is not None:
-        requested = parse_command_line([], version, config=redact_values(command.settings))
-    else:
-        requested = parse_command_line(argv, version)
+    requested = parse_command_line(command.argv, version, command.settings, expanded=command.expanded)
+    requested = replace(
+        requested,
+        values=MappingProxyType(redact_values(requested.values)),
+        lost=MappingProxyType(redact_values(requested.lost)),
+        unknown=MappingProxyType(redact_values(requested.unknown)),
+        positional=tuple(redact_values({"words": list(requested.positional)})["words"]),
+    )
     return ConfigSource(
         kind=kind,
         place=place,
-        argv=argv,
+        argv=tuple(redact_values({"words": list(command.argv)})["words"]),
         requested=requested,
         name=command.name,
         environment=MappingProxyType(redact_values(command.environment)),

@@ -65,4 +65,12 @@ def split_joined(argv: str) -> list[str]:
             words.append(" ".join(held))
             held, depth = [], 0
     words.extend(held)
-    return [word for word in words if word]
+    return _with_script([word for word in words if word])
+
+
+def _with_script(words: list[str]) -> list[str]:
+    """Return the words with a shell's script, which is all that follows -c, as one."""
+    is_shell = words[:1] and words[0].rpartition("/")[2] in ("sh", "bash", "dash")
+    if is_shell and words[1:2] and words[1].startswith("-") and words[1].endswith("c"):
+        return [*words[:2], " ".join(words[2:])]
+    return words

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvforensics.errors import InputError
 
-SIZE_LIMIT = 8 * 2**20  # bytes; no config file is larger
+SIZE_LIMIT = 4 * 2**20  # bytes; no config file is larger
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)")
 
 

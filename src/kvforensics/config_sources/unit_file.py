@@ -52,7 +52,7 @@ def commands(text: str, path: str) -> list[Command]:
         for line, value in unit.exec_start:
             argv = _argv(value, unit.name, environment, whole=whole)
             if argv:
-                found.append(Command(tuple(argv), line, unit.name, environment))
+                found.append(Command(tuple(argv), line, unit.name, environment, expanded=whole))
     return found
 
 

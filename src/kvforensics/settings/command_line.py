@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kvforensics.settings.flags import Flag
 
 CONFIG_FILE = "config"  # the key under which `asked()` says that a --config file was named and not read
+_MOST_WORDS = 20_000  # more than any system passes on
 _NEGATIVE = re.compile(r"-[0-9]+|-[0-9]*\.[0-9]+", re.ASCII)
 _UNEXPANDED = re.compile(r"\$(?:\{[A-Za-z_]|[A-Za-z_]|\()|\{\{|%[a-zA-Z]\b")
 _STARTS = re.compile(
@@ -58,17 +59,23 @@ class Requested:
 
 
 def parse_command_line(
-    command: str | Sequence[str], version: Version = None, config: Mapping[str, Any] | None = None
+    command: str | Sequence[str],
+    version: Version = None,
+    config: Mapping[str, Any] | None = None,
+    *,
+    expanded: bool = True,
 ) -> Requested:
     """Read a command line (words, or text as a shell splits it) as a release's parser would.
 
     Words before the server's own are skipped. `config` holds the values of the file named by --config,
-    which lose to the command line. Where the release is a range, a flag is what every release in it that
-    knows the flag takes it for, else unknown. Never raises: what the parser would refuse is in `unknown`.
+    which lose to the command line. `expanded` says that the words are a process's own; without it, a word
+    with a variable in it is a value that nobody knows (`unresolved`). Where the release is a range, a flag
+    is what every release in it that knows the flag takes it for, else unknown. Never raises: what the
+    parser would refuse is in `unknown`.
     """
     words = split(command) if isinstance(command, str) else [str(word) for word in command]
-    reader = _Reader(_releases_to_ask(version))
-    reader.read(server_words(words))
+    reader = _Reader(_releases_to_ask(version), expanded=expanded)
+    reader.read(server_words(words[:_MOST_WORDS]))
     return reader.result(config)
 
 
@@ -141,8 +148,9 @@ def _releases_to_ask(version: Version) -> tuple[str, ...]:
 class _Reader:
     """Walks over the words once."""
 
-    def __init__(self, releases: Sequence[str]) -> None:
+    def __init__(self, releases: Sequence[str], *, expanded: bool) -> None:
         self._releases = releases
+        self._expanded = expanded
         self._given: dict[str, list[Any]] = {}
         self._unknown: dict[str, Any] = {}
         self._suffixed: dict[str, None] = {}
@@ -186,7 +194,7 @@ class _Reader:
                 self._config = words[0]
             return
         value = _value(flag, words, suffix=any(takes_suffix(flag.setting, one) for one in self._releases))
-        if any(_UNEXPANDED.search(word) for word in words) and flag.kind != "json":
+        if not self._expanded and flag.kind != "json" and any(_UNEXPANDED.search(word) for word in words):
             self._unresolved[flag.setting] = None
             self._given.pop(flag.setting, None)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -146,8 +147,15 @@ def match(option: str, release: str) -> Flag | None:
         return known[option]
     if not option.startswith("--") or len(option) <= len("--"):
         return None
-    begun = [known[one] for one in known if one.startswith(option)]
-    return begun[0] if len(begun) == 1 else None
+    ordered = _ordered(release)
+    place = bisect_left(ordered, option)
+    begun = [one for one in ordered[place : place + 2] if one.startswith(option)]
+    return known[begun[0]] if len(begun) == 1 else None
+
+
+@cache
+def _ordered(release: str) -> tuple[str, ...]:
+    return tuple(sorted(flags_of(release)))
 
 
 def takes_suffix(setting: str, release: str) -> bool:
