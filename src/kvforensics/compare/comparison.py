@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics.changes import diff
+from kvforensics.events import RANK_TAGS
 from kvforensics.knowledge.knobs import FIGURES as MEMORY_FIGURES
 from kvforensics.knowledge.knobs import knob
+from kvforensics.launches.requests import once, refused
 
 if TYPE_CHECKING:
     from kvforensics.analysis import Analysis
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 _ENDED_BADLY = ("crashed", "killed", "oom", "failed_start")
 _SECONDS = 3600.0
+_REFUSALS = ("refused_pool", "refused_context", "refused_pool_front", "refused_context_front")
+_TOLD = (*RANK_TAGS, "retracted", *_REFUSALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +135,17 @@ def _load(analysis: Analysis, parts: tuple[Part, ...]) -> dict[str, Any]:
         gen_tokens_per_s_mean=pl.col("gen_tps").mean().round(2),
         new=pl.col("new_tokens").sum(),
         cached=pl.col("cached_tokens").sum(),
-        retracted=pl.col("retracted").sum(),
-        refused=(pl.col("refused_pool") + pl.col("refused_context")).sum(),
     ).row(0, named=True)
     hours = _hours(rows)
     new, cached = totals.pop("new"), totals.pop("cached")
-    retracted, refused = totals.pop("retracted"), totals.pop("refused")
+    told = rows.select(*_TOLD).to_dicts()
+    retracted, turned_away = once(told, "retracted"), sum(refused(told))
     return {
         **totals,
         "hours": None if hours is None else round(hours, 3),
         "cached_share": round(cached / (new + cached), 4) if new + cached else None,
         "retracted_per_hour": round(retracted / hours, 3) if hours else None,
-        "refused_per_hour": round(refused / hours, 3) if hours else None,
+        "refused_per_hour": round(turned_away / hours, 3) if hours else None,
     }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.launches.launch import Requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from kvforensics.records import Place
 
@@ -20,11 +20,10 @@ def requests(stretches: Iterable[Mapping[str, Any]], place: Callable[[int, int],
     front, so the larger figure of the two counts, gate by gate.
     """
     rows = list(stretches)
-    pool = max(_once(rows, "refused_pool"), _total(rows, "refused_pool_front"))
-    context = max(_once(rows, "refused_context"), _total(rows, "refused_context_front"))
+    pool, context = refused(rows)
     return Requests(
         rejected_too_long=pool + context,
-        retractions=_once(rows, "retracted"),
+        retractions=once(rows, "retracted"),
         peak_token_usage=_peak(rows, "usage_max"),
         peak_running=_peak(rows, "running_max"),
         peak_queue=_peak(rows, "queue_max"),
@@ -36,7 +35,14 @@ def requests(stretches: Iterable[Mapping[str, Any]], place: Callable[[int, int],
     )
 
 
-def _once(rows: Iterable[Mapping[str, Any]], name: str) -> int:
+def refused(rows: Collection[Mapping[str, Any]]) -> tuple[int, int]:
+    """Return the requests that were refused by the pool and by the context; rows of sample buckets do too."""
+    pool = max(once(rows, "refused_pool"), _total(rows, "refused_pool_front"))
+    return pool, max(once(rows, "refused_context"), _total(rows, "refused_context_front"))
+
+
+def once(rows: Iterable[Mapping[str, Any]], name: str) -> int:
+    """Return a sum in which what several ranks print about one request counts once."""
     groups: dict[int | None, dict[tuple[int | None, ...], int]] = {}
     for row in rows:
         rank = tuple(row[tag] for tag in ("pp", "attn_cp", "moe_dp", "tp", "ep"))

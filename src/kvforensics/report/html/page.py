@@ -100,7 +100,7 @@ class _Evidence:
         return Markup(self._template.render(path=place["path"], line=place["line"], text=_shorten(text)))  # noqa: S704
 
 
-def _shorten(text: str | None, limit: int = 1200) -> str | None:
+def _shorten(text: str | None, limit: int = 320) -> str | None:
     return text if text is None or len(text) <= limit else f"{text[:limit]} … ({len(text):,} characters)"
 
 
