@@ -36,7 +36,7 @@ def find(
         found.extend(pool.of_launch(scene, launch))
         found.extend(trouble.of_launch(scene, launch))
         found.extend(losses.of_launch(scene, launch))
-        found.extend(issues.of_launch(scene, launch))
+        found.extend(issues.of_launch(scene, history.launches[number - 1] if number else None, launch))
         if number:
             found.extend(pairs.of_pair(scene, history.launches[:number], launch))
     found.extend(trail.stale_units(scene))

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from kvforensics.launches import Launch
 
 
-def of_launch(scene: Scene, launch: Launch) -> Iterator[Finding]:
-    """Yield the faults of a launch's release that its own figures show."""
+def of_launch(scene: Scene, before: Launch | None, launch: Launch) -> Iterator[Finding]:
+    """Yield the faults of a launch's release that its own figures show, if the launch before had them not."""
     for issue in known_issues():
         bites = _BITES.get(issue.id)
         if bites is None or issue.id not in CATALOGUE or issue.concerns(launch.version) is not True:
             continue
         if not bites(scene, launch):
+            continue
+        if before is not None and issue.concerns(before.version) is True and bites(scene, before):
             continue
         yield finding(
             issue.id,

@@ -24,7 +24,8 @@ def reconcile(launch: Launch) -> Budget:
     closes = abs(round(closure, 6)) <= CLOSES_WITHIN_GIB if closure is not None else None
     why_not = None if closure is None or closes else explain(launch, known)
     binding = _binding(known, closes=closes, why_not=why_not)
-    predicted = None if binding in ("max_total_tokens", "pp_min") else _predicted(known)
+    hidden = binding in ("max_total_tokens", "pp_min") or why_not == "pool_lines_missing"
+    predicted = None if hidden else _predicted(known)
     tokens = launch.pool_tokens
     residual = (predicted - tokens) / tokens * 100 if predicted is not None and tokens else None
     return Budget(

@@ -276,24 +276,28 @@ def _against_the_rule(pair: Situation, alone: int | None) -> bool:
 
 
 def _remainder(pair: Situation, setting: str, alone: Mapping[str, int]) -> int | None:
-    """Return the tokens that a priced setting and the free memory together do not explain."""
+    """Return the tokens that a priced setting and the free memory together do not explain.
+
+    Only where the budget of the launch before is checked: without that, the rule gives a sign and a size.
+    """
     said, seen = alone.get(setting), pair.newer.pool_tokens
-    if said is None or seen is None or setting not in RULED:
+    half = _interval(pair, setting)
+    if said is None or seen is None or half is None:
         return None
     left = seen - said - _by_free_memory(pair, setting)
     error = max(pair.noise.tokens, _REMAINDER * seen)
-    return int(left) if abs(left) > error + _interval(pair, setting) else None
+    return int(left) if abs(left) > error + half else None
 
 
-def _interval(pair: Situation, setting: str) -> float:
-    """Half of the prediction's own interval, beyond the noise."""
+def _interval(pair: Situation, setting: str) -> float | None:
+    """Return half of the prediction's own interval, beyond the noise; None where nothing is predicted."""
     change = pair.changed(setting)
-    if change is None:
-        return 0.0
+    if change is None or setting not in RULED:
+        return None
     try:
         said = predict(pair.older, {setting: change.after})
     except KvforensicsError:
-        return 0.0
+        return None
     return max(0.0, said.high - said.tokens - pair.noise.tokens)
 
 

@@ -60,6 +60,8 @@ def of_other(pair: Situation, change: Change, known: Knob, who: Attribution) -> 
     """Judge a change that is no input of the pool: by what it is for, and by what people take it for."""
     if known.mistaken_for == "pool":
         return _mistaken(pair, change, known, who)
+    if change.setting == "max_total_tokens" and pair.pool != "unknown":
+        return _cap_beside_memory(pair, change)
     for figure in ("max_running_requests", "longest_prompt_tokens", "free_gib"):
         if known.direction[figure] == "0":
             continue
@@ -202,7 +204,6 @@ def _credited(pair: Situation, change: Change) -> Decision:
 
 def _effective(pair: Situation, change: Change, code: str) -> Decision:
     pool = pair.effects.pool_tokens
-    known = knob(change.setting)
     said = (
         f"{change.setting} {shown(change.before)} to {shown(change.after)} moved the pool from "
         f"{moved(pool.before, pool.after)}"
@@ -211,7 +212,7 @@ def _effective(pair: Situation, change: Change, code: str) -> Decision:
     price = []
     if free.outcome == "moved":
         price.append(f"memory left free went from {moved(free.before, free.after, 'GiB')}")
-    if running.outcome == "moved" and known is not None and known.direction["max_running_requests"] != "0":
+    if running.outcome == "moved" and not pair.changed("max_running_requests"):
         price.append(f"running requests from {moved(running.before, running.after, 'requests')}")
     said += f"; {', '.join(price)}." if price else "."
     return Decision("effective", code, said, advice.for_context(pair.newer, pair.newer.context_len), "sole")
@@ -265,10 +266,6 @@ def _stayed_out(pair: Situation, change: Change, who: Attribution) -> Decision:
     """Judge an input whose own predicted move is none, beside one that is credited."""
     pool = pair.effects.pool_tokens
     way = f"The pool went from {moved(pool.before, pool.after)}"
-    if change.setting == "max_total_tokens":
-        values = f"{shown(change.before)} to {shown(change.after)}"
-        reason = f"{way} by memory; max_total_tokens {values} binds at neither launch."
-        return Decision("no_op", "masked_by_memory", reason)
     if "max_total_tokens" in who.credited:
         return _masked_by_cap(pair, change)
     said = who.alone.get(change.setting)
@@ -281,6 +278,18 @@ def _stayed_out(pair: Situation, change: Change, who: Attribution) -> Decision:
             if said is not None
             else "no move."
         ),
+    )
+
+
+def _cap_beside_memory(pair: Situation, change: Change) -> Decision:
+    pool = pair.effects.pool_tokens
+    values = f"{shown(change.before)} to {shown(change.after)}"
+    return Decision(
+        "no_op",
+        "masked_by_memory",
+        f"The pool went from {moved(pool.before, pool.after)} by memory; max_total_tokens {values} binds at "
+        "neither launch.",
+        advice.for_pool(pair.newer),
     )
 
 

@@ -11,8 +11,8 @@ from kvforensics.verdicts.attribution import attribute, leaders_of, may_move_poo
 from kvforensics.verdicts.cuts import of_cut
 from kvforensics.verdicts.decision import Decision, shown
 from kvforensics.verdicts.effects import baseline, effects, noise
-from kvforensics.verdicts.figures import lost_to_oom, of_other, of_pool_input
 from kvforensics.verdicts.failure import names
+from kvforensics.verdicts.figures import lost_to_oom, of_other, of_pool_input
 from kvforensics.verdicts.moves import direction
 from kvforensics.verdicts.situation import Situation, holds, pattern_facts
 from kvforensics.verdicts.starts import of_failed_start, of_recovery
