@@ -51,6 +51,11 @@ def test_the_picture_of_the_readme_is_true():
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", picture)  # it loads nothing from anywhere
 
 
+def test_the_closed_lists_of_the_docs_are_those_of_the_code():
+    page = goldens.TABLES.read_text("utf-8")
+    assert goldens.tables(page) == page, HINT
+
+
 def test_the_incident_is_told_alike_whatever_carried_it():
     told = {}
     for name in ("incident.export", "incident.json", "incident.txt"):

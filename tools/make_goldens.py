@@ -1,6 +1,7 @@
 """Draw every sample again: `.venv/bin/python tools/make_goldens.py`. Then read the diff as a reviewer would.
 
-Writes tests/golden/*.json and *.txt (the timelines of all samples) and docs/timeline.svg (the README's picture).
+Writes tests/golden/*.json and *.txt (the timelines of all samples), docs/timeline.svg (the README's picture) and
+the tables of docs/json.md.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from rich.console import Console
 
 from kvforensics.analysis import analyse
 from kvforensics.errors import KvforensicsError
+from kvforensics.findings.catalogue import CATALOGUE
 from kvforensics.options import Options
 from kvforensics.report.plain import dumps
 from kvforensics.report.terminal.page import Page
 from kvforensics.report.terminal.timeline import draw
 from kvforensics.report.timeline_json import timeline
+from kvforensics.verdicts.reasons import reason_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests/golden"
 PICTURE = ROOT / "docs/timeline.svg"
+TABLES = ROOT / "docs/json.md"
 _WIDTH = 100
 _WHOLE = ("sample_logs/incident/incident.export",)  # whose settings are kept at length
 _FRAME = """\
@@ -93,6 +97,26 @@ def picture() -> str:
     return console.export_svg(title="kvforensics demo", code_format=_FRAME, unique_id="timeline")
 
 
+def tables(page: str) -> str:
+    """Return docs/json.md with its closed lists as the code has them."""
+    codes = "".join(f"| `{code}` | {_sentence(said)} |\n" for code, said in reason_codes().items())
+    found = "".join(
+        f"| `{name}` | {severity} | {_sentence(said)} |\n"
+        for name, (severity, said) in sorted(CATALOGUE.items())
+    )
+    page = _between(page, "reason codes", f"| code | meaning |\n|---|---|\n{codes}")
+    return _between(page, "findings", f"| id | severity | says |\n|---|---|---|\n{found}")
+
+
+def _sentence(said: str) -> str:
+    return said[:1].upper() + said[1:].rstrip(".") + "."
+
+
+def _between(page: str, name: str, table: str) -> str:
+    begin = page.index("-->\n", page.index(f"<!-- begin {name}")) + 4
+    return page[:begin] + table + page[page.index(f"<!-- end {name}") :]
+
+
 def files() -> Iterator[tuple[Path, str]]:
     """Yield every file that this script writes."""
     for name, inputs in samples().items():
@@ -100,6 +124,7 @@ def files() -> Iterator[tuple[Path, str]]:
         yield GOLDEN / f"{name}.json", document
         yield GOLDEN / f"{name}.txt", text
     yield PICTURE, picture()
+    yield TABLES, tables(TABLES.read_text("utf-8"))
 
 
 def _text(analysis: Analysis) -> str:
