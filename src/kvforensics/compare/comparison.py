@@ -76,7 +76,8 @@ class Comparison:
 FIGURES = (
     "version", "launches", "failed", "hours", "pool_tokens", "context_len", "longest_prompt_tokens",
     "max_running_requests", "free_gib", "usage_mean", "usage_max", "running_mean", "running_max",
-    "queue_mean", "queue_max", "gen_tokens_per_s_mean", "cached_share", "retracted_per_hour", "refused_per_hour",
+    "queue_mean", "queue_max", "gen_tokens_per_s_mean", "cached_share", "retracted_per_hour",
+    "refused_per_hour",
 )  # fmt: skip
 
 
