@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kvforensics.records import Origins
 
 HEAD_BYTES = 256 << 10
+UNREADABLE = "unreadable"
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class OpenSource:
     carrier: Carrier
     context: Context
     blocks: Blocks
+    loss: Loss  # what was missing at the end of the bytes
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Yield frames of `RECORD_SCHEMA`."""
@@ -46,7 +48,10 @@ class OpenSource:
         frames = rejoined(timed, self.context)
         if self.context.options.carrier != "plain":  # who asks for plain text gets it as it stands
             frames = unnested(frames, self.context)
-        return accounted(frames, self.context)
+        yield from accounted(frames, self.context)
+        if self.loss.reason is not None:
+            kind = "unreadable" if self.loss.reason == UNREADABLE else "truncated_file"
+            self.source.add_damage(kind, max(self.source.lines, 1))
 
 
 def open_source(path: str, options: Options, origins: Origins, index: int) -> OpenSource:
@@ -70,7 +75,8 @@ def open_stream(
     check_zone(options.tz)
     source = Source(path)
     context = Context(index, source, options, origins)
-    stream = _plain_bytes(raw, size, context)
+    loss = Loss()
+    stream = _plain_bytes(raw, size, context, loss)
     try:
         head, stream = _take_head(stream)
     except OSError as error:
@@ -78,12 +84,10 @@ def open_stream(
     start = Head.of(head)
     carrier = forced or registry.detect(start)
     source.carrier = carrier.name
-    return OpenSource(source, carrier, context, Blocks(stream, source, start))
+    return OpenSource(source, carrier, context, Blocks(stream, source, start), loss)
 
 
-def _plain_bytes(raw: Iterable[bytes], size: int | None, context: Context) -> Iterator[bytes]:
-    source = context.source
-    loss = Loss()
+def _plain_bytes(raw: Iterable[bytes], size: int | None, context: Context, loss: Loss) -> Iterator[bytes]:
     begun = False
     try:
         for chunk in utf8(decompressed(_counted(raw, size, context), loss)):
@@ -92,9 +96,7 @@ def _plain_bytes(raw: Iterable[bytes], size: int | None, context: Context) -> It
     except OSError:
         if not begun:
             raise
-        source.add_damage("unreadable", source.lines + 1)
-    if loss.reason is not None:
-        source.add_damage("truncated_file", max(source.lines, 1))
+        loss.reason = UNREADABLE
 
 
 def _counted(raw: Iterable[bytes], size: int | None, context: Context) -> Iterator[bytes]:
