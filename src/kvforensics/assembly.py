@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from kvforensics import findings, launches, verdicts
+from kvforensics import config_sources, findings, launches, verdicts
 from kvforensics.analysis import Analysis, Coverage, Damaged, Service, Shape
-from kvforensics.errors import NoLaunchError
+from kvforensics.errors import InputError, NoLaunchError, UsageError
 from kvforensics.intake import Intake, read
 from kvforensics.options import Options
 from kvforensics.records import Place
 from kvforensics.sizing import reconcile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from kvforensics.config_sources import ConfigSource
     from kvforensics.events import Event
+    from kvforensics.knowledge import VersionRange
     from kvforensics.launches import Launch, ServiceHistory
 
 MOST_SHAPES_SHOWN = 500
@@ -33,8 +36,11 @@ def assemble(paths: Iterable[str], options: Options | None = None) -> Analysis:
 
 
 def analysis_of(intake: Intake, wanted: Options) -> Analysis:
-    """Judge what was read, by this run or by a scan. Raises NoLaunchError where nothing asked for is in it."""
-    histories = launches.build(intake.sources, intake.origins, intake.events, intake.samples)
+    """Judge what was read, by this run or by a scan.
+
+    Raises NoLaunchError where nothing that was asked for is in it.
+    """
+    histories = launches.build(intake.sources, intake.origins, intake.events, intake.samples, _handed(wanted))
     if not histories:
         raise NoLaunchError(
             "the inputs hold no SGLang launch",
@@ -55,6 +61,18 @@ def analysis_of(intake: Intake, wanted: Options) -> Analysis:
         origins=intake.origins,
         samples=_samples(intake, chosen, wanted),
     )
+
+
+def _handed(options: Options) -> Callable[[VersionRange, str | None], ConfigSource | None] | None:
+    """Return what reads the file of `--config` as a release would; UsageError where it cannot be read."""
+    path = options.config
+    if path is None:
+        return None
+    try:
+        config_sources.load(path)
+    except InputError as error:
+        raise UsageError(f"--config: {error.message}", where=error.where, hint=error.hint) from error
+    return cache(lambda version, name: config_sources.load(path, version, name))
 
 
 def coverage(intake: Intake) -> Coverage:

@@ -1,5 +1,6 @@
 """Where the settings come from."""
 
+from kvforensics.config_sources import loads
 from kvforensics.records import Place
 from tests.launches.log import UNIT, Log, only
 
@@ -37,9 +38,21 @@ def test_an_ordinary_line_of_the_main_process_tells_its_command_line():
 
 
 def test_a_unit_file_handed_in_is_last():
-    log = Log().write("load_begin", rank=0, avail_gib=90.0)
-    assert only(log, handed={"context_length": 1}).launches[0].config.source == "unit_file"
-    assert only(Log().start(), handed={"context_length": 1}).launches[0].config.source == "server_args"
+    source = loads("[Service]\nExecStart=" + COMMAND + "\n", "k26.service")[0]
+    bare = (
+        only(Log().write("load_begin", rank=0, avail_gib=90.0), handed=lambda _version, _name: source)
+        .launches[0]
+        .config
+    )
+    assert (bare.source, bare.values["context_length"], bare.place) == (
+        "unit_file",
+        200000,
+        Place("k26.service", 2),
+    )
+    better = only(Log().start(), handed=lambda _version, _name: source).launches[0].config
+    assert (better.source, better.values["context_length"]) == ("server_args", 32768)
+    assert better.handed["context_length"] == 200000
+    assert better.requested == {}
 
 
 def test_nothing_is_known():

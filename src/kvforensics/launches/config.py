@@ -10,8 +10,9 @@ from kvforensics.settings import is_server, parse_command_line
 from kvforensics.settings.command_line import split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from kvforensics.config_sources import ConfigSource
     from kvforensics.knowledge import VersionRange
     from kvforensics.launches.items import Item
     from kvforensics.launches.starts import Start
@@ -23,27 +24,29 @@ def config(
     origins: Origins,
     version: VersionRange,
     place: Callable[[int, int, str | None], Place],
-    handed: Mapping[str, Any] | None = None,
+    handed: ConfigSource | None = None,
 ) -> Config:
     """Return the effective values, where they come from, and what a command line asked for.
 
     A command line gives only the settings that stand on it: with `cmdline` as source, a setting that is
-    absent is at its default. `handed` are the settings of a unit file that the user gave.
+    absent is at its default. `handed` is a unit file or the like that the user gave: it may be newer than
+    what ran, so it counts only where nothing better is known.
     """
+    on_disk = None if handed is None else handed.requested.asked()
     asked, told_by = _command_line(start, origins, version)
     if start.server_args is not None:
         event = start.server_args
         values = event.fields.get("values") or {}
         truncated = bool(event.fields.get("truncated"))
         found = place(event.source, event.line, event.cursor)
-        return Config(dict(values), "server_args", truncated, asked or {}, found)
+        return Config(dict(values), "server_args", truncated, asked or {}, found, on_disk)
     if asked is not None and told_by is not None:
         cursor = told_by.event.cursor if told_by.event is not None else None
         requested = parse_command_line(_words(told_by, origins), version)
         found = place(told_by.source, told_by.line, cursor)
-        return Config({**requested.unknown, **requested.values}, "cmdline", requested=asked, place=found)
-    if handed is not None:
-        return Config(dict(handed), "unit_file", requested=dict(handed))
+        return Config({**requested.unknown, **requested.values}, "cmdline", False, asked, found, on_disk)
+    if handed is not None and on_disk is not None:
+        return Config(dict(handed.values), "unit_file", False, on_disk, handed.place, on_disk)
     return Config()
 
 

@@ -25,14 +25,17 @@ from kvforensics.samples import BURST_GAP_US
 from kvforensics.settings import version_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from kvforensics.config_sources import ConfigSource
     from kvforensics.events import Event
     from kvforensics.launches.items import Item
     from kvforensics.launches.launch import Pool
     from kvforensics.records import Origins, Source
     from kvforensics.samples import Samples
+
+    Handed = Callable[[VersionRange, str | None], ConfigSource | None]
 
 
 def build(
@@ -40,13 +43,13 @@ def build(
     origins: Origins,
     events: Iterable[Event],
     samples: Samples | None = None,
-    handed: Mapping[str, Any] | None = None,
+    handed: Handed | None = None,
 ) -> list[ServiceHistory]:
     """Return every service's history, sorted by id.
 
     `events` are all rare events in the order in which their sources were read, `samples` what was taken
-    out of the hot frames, `handed` the settings of a unit file that the user gave for launches whose own
-    settings the log does not hold. The order of the inputs shows only in `sources` and in places.
+    out of the hot frames, `handed` gives the unit file (or the like) that the user has for a release and a
+    unit, or None. The order of the inputs shows only in `sources` and in places.
     """
     stretches = None if samples is None else samples.stretches()
     records = None if samples is None else samples.records()
@@ -89,7 +92,7 @@ class _Maker:
         group: Group,
         sources: Sequence[Source],
         origins: Origins,
-        handed: Mapping[str, Any] | None,
+        handed: Handed | None,
     ) -> None:
         self.group = group
         self.sources = sources
@@ -158,7 +161,9 @@ class _Maker:
 
     def _launch(self, number: str, start: Start, end: End) -> Launch:
         told = self._told(start)
-        settings = config(start, self.origins, told.version, self.place, self.handed)
+        key = self.group.key
+        handed = None if self.handed is None else self.handed(told.version, key.unit or key.container)
+        settings = config(start, self.origins, told.version, self.place, handed)
         ranks = by_rank(told.events)
         own = pools(ranks, told.events, settings.values, self.of)
         first = told.summaries[0] if told.summaries else None

@@ -66,6 +66,7 @@ class Config:
         default_factory=dict
     )  # what a command line asked for, if one is known
     place: Place | None = None
+    handed: Mapping[str, Any] | None = None  # what a file that the user handed in asks for, run or not
 
 
 @dataclass(frozen=True, slots=True)
