@@ -31,7 +31,11 @@ class TestIncident:
 
     def test_the_effects(self):
         e = self.verdict.effects
-        assert (e.pool_tokens.before, e.pool_tokens.after, e.pool_tokens.outcome) == (101134, 101134, "unchanged")
+        assert (e.pool_tokens.before, e.pool_tokens.after, e.pool_tokens.outcome) == (
+            101134,
+            101134,
+            "unchanged",
+        )
         longest = e.longest_prompt_tokens
         assert (longest.before, longest.after, longest.outcome) == (32761, 101127, "moved")
         assert e.max_running_requests.outcome == "unchanged"
@@ -188,11 +192,15 @@ class TestSeveralInputs:
         assert {v.verdict for v in judged(old, new).values()} == {"confounded"}
 
     def test_the_rule_separates_a_cap_that_did_not_bind(self):
-        old = launch(cap=5_000_000, events=(event("cap_above_profile", requested=5_000_000, profiled=111088),))
+        old = launch(
+            cap=5_000_000, events=(event("cap_above_profile", requested=5_000_000, profiled=111088),)
+        )
         new = launch(
             cap=6_000_000,
             fraction=0.9,
-            events=(event("cap_above_profile", requested=6_000_000, profiled=launch(fraction=0.9).pool_tokens),),
+            events=(
+                event("cap_above_profile", requested=6_000_000, profiled=launch(fraction=0.9).pool_tokens),
+            ),
         )
         assert judged(old, new)["mem_fraction_static"].verdict == "effective"
 
@@ -320,7 +328,11 @@ class TestSpeculation:
             shown=MLA,
             draft=3072,
             version="0.5.14",
-            settings={"speculative_algorithm": "EAGLE", "speculative_num_steps": 3, "speculative_num_draft_tokens": 4},
+            settings={
+                "speculative_algorithm": "EAGLE",
+                "speculative_num_steps": 3,
+                "speculative_num_draft_tokens": 4,
+            },
         )
         old = launch(
             version="0.5.14",
@@ -386,7 +398,9 @@ class TestFailedStarts:
         assert judged(launch(), bad)["mem_fraction_static"].verdict == "unproven"
 
     def test_a_refused_flag(self):
-        bad = failed("L2", event("usage_error", message="argument --port: invalid int value"), settings={"port": 5})
+        bad = failed(
+            "L2", event("usage_error", message="argument --port: invalid int value"), settings={"port": 5}
+        )
         v = judged(launch(settings={"port": 4}), bad)["port"]
         assert (v.verdict, v.reason_code) == ("adverse", "start_refused_setting")
 
@@ -436,5 +450,3 @@ def test_hostile_values_crash_nothing():
             for after in odd:
                 changes = [Change("L1", "L2", setting, before, after, requested=after)]
                 assert len(judge_pair([old], new, changes, budgets)) == 1
-
-
