@@ -107,7 +107,7 @@ class Columnar:
             return parts, taken
         route = cut.select(
             pl.coalesce(
-                pl.when(pl.col("body").str.contains(layout.regex)).then(pl.lit(number, dtype=pl.Int16))
+                pl.when(layout.mask(pl.col("body"))).then(pl.lit(number, dtype=pl.Int16))
                 for number, layout in enumerate(layouts)
             )
         ).to_series()
@@ -154,7 +154,9 @@ class Columnar:
         known = self._read_tails(form, tailed)
         tailed = tailed.join(known, on="tail", how="inner", maintain_order="left").drop("tail")
         if known["fraction"].max():
-            fraction = pl.duration(microseconds=pl.when(pl.col("timed")).then(0).otherwise(pl.col("fraction")))
+            fraction = pl.duration(
+                microseconds=pl.when(pl.col("timed")).then(0).otherwise(pl.col("fraction"))
+            )
             tailed = tailed.with_columns(at=pl.col("at") + fraction)
         return tailed.drop("fraction")
 

@@ -20,10 +20,10 @@ from lark.lexer import PatternStr
 from lark.load_grammar import Grammar as LarkGrammar
 from lark.load_grammar import load_grammar
 
-from kvforensics.parsing.terminals import escaped, is_constant, width_of
+from kvforensics.parsing.terminals import characters_of, escaped, holds, is_constant, width_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from lark.grammar import Rule, Symbol
@@ -39,6 +39,7 @@ _CONSTANTS = {"True": True, "False": False, "None": None}
 _NUMBERS = {"SINT": re.compile(r"-?[0-9]+"), "NUM": re.compile(r"-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?")}
 TIMES = frozenset({"STAMP"})
 _INT64 = 2**63
+_INT64_DIGITS = 19
 
 
 class Parsed(NamedTuple):
@@ -70,7 +71,8 @@ def typed(terminal: str, text: str) -> Any:
     """Return the value that a column's text has by its terminal; None for a number that does not fit."""
     if terminal in INTEGERS:
         # Python refuses to convert very long digit strings, so the length is looked at first.
-        value = int(text) if len(text) <= 20 else _INT64  # noqa: PLR2004
+        digits = text.lstrip("-0")
+        value = int(text) if len(digits) <= _INT64_DIGITS else _INT64
         return value if -_INT64 <= value < _INT64 else None
     if terminal in FLOATS:
         number = float(text)
@@ -227,6 +229,39 @@ class Grammar:
                 text = str(pattern.value)
                 pieces.append(escaped(text) if isinstance(pattern, PatternStr) else f"(?:{text})")
         return "".join(pieces)
+
+    def earlier_like(self, kind: str, lead: str) -> list[str]:
+        """Return the kinds that are tried before this one and may begin as `lead` does."""
+        before = self.kinds[: self.kinds.index(kind)]
+        return [other for other in before if self.may_begin(other, lead)]
+
+    def may_begin(self, rule: str, lead: str) -> bool:
+        """Tell whether a text of this rule may begin as `lead` does. May say yes where it cannot."""
+        return any(self._may_begin(body.expansion, lead) for body in self._rules[rule])
+
+    def _may_begin(self, symbols: Sequence[Symbol], lead: str) -> bool:
+        if not symbols:
+            return True
+        first = symbols[0]
+        if isinstance(first, NonTerminal):
+            return (
+                self.may_begin(first.name, lead)
+                if all(b.expansion for b in self._rules[first.name])
+                else True
+            )
+        terminal = self._patterns[first.name]
+        if is_constant(terminal):
+            text = str(terminal.pattern.value)
+            return text.startswith(lead) or lead.startswith(text)
+        characters = characters_of(terminal)
+        return characters is None or holds(characters, lead[:1])
+
+    def is_plain(self, kind: str) -> bool:
+        """Tell whether Rust reads the regular expression of this kind as Python does."""
+        symbols = (
+            s for name in self._reachable(kind) for r in self._rules.get(name, ()) for s in r.expansion
+        )
+        return all(characters_of(self._patterns[s.name]) is not None for s in symbols if s.is_term)
 
     def openings(self, kind: str) -> set[tuple[str, str, int, str]]:
         """Return how a kind's texts begin and end: a constant, the column behind it, its width; a constant.

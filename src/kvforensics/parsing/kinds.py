@@ -7,6 +7,7 @@ or known kind becomes a layout, and the next line of that make needs no Lark.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -77,7 +78,8 @@ class Kinds:
     """Every kind of line that the grammars know."""
 
     def __init__(self) -> None:
-        found = sorted(names(), key=lambda name: (name == FOREIGN, name == SYSTEM, name))
+        # Hot kinds stand first, so that no other kind can claim a line that their layouts read.
+        found = sorted(names(), key=lambda name: (name == FOREIGN, name == SYSTEM, name != HOT, name))
         self.grammars = {name: load(name) for name in found}
         self._kinds = [
             (g, kind, needles) for g in self.grammars.values() for kind, needles in g.needles.items()
@@ -172,12 +174,23 @@ class Kinds:
         layout = learn(grammar, kind, text, tree) if tree is not None else None
         if layout is None or len(layout.lead) < _KEY:
             return
+        if grammar.name != HOT:
+            layout = replace(layout, barred=(*layout.barred, *self._needles_before(grammar, layout.lead)))
+            if layout.fields(text) is None:
+                return
         bucket = self._layouts.setdefault(layout.lead[:_KEY], [])
         if layout not in bucket:
             bucket.append(layout)
             self._counts[kind] = self._counts.get(kind, 0) + 1
             if grammar.name == HOT:
                 self.hot_layouts.append(layout)
+
+    def _needles_before(self, grammar: Grammar, lead: str) -> list[str]:
+        """Return the constants of kinds in grammars that are tried earlier and may begin as `lead` does."""
+        earlier = list(self.grammars.values())
+        earlier = earlier[: earlier.index(grammar)]
+        needles = {n for g in earlier for kind in g.kinds if g.may_begin(kind, lead) for n in g.needles[kind]}
+        return sorted(needles)
 
 
 @cache

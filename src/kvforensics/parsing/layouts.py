@@ -29,6 +29,7 @@ from kvforensics.parsing.terminals import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import polars as pl
     from lark import Lark, Token, Tree
     from lark.lexer import TerminalDef
 
@@ -56,6 +57,8 @@ class Layout:
     kind: str
     items: tuple[str | Slot, ...]
     constants: tuple[tuple[str, Any], ...]
+    rivals: tuple[str, ...] = ()  # expressions for what another kind reads first, though it looks alike
+    barred: tuple[str, ...] = ()  # texts with one of these may be another kind's
 
     @property
     def lead(self) -> str:
@@ -66,6 +69,13 @@ class Layout:
     def has_columns(self) -> bool:
         """Whether anything is to be cut out of a text."""
         return any(isinstance(item, Slot) and item.column for item in self.items)
+
+    def mask(self, text: pl.Expr) -> pl.Expr:
+        """Return an expression that tells which texts have this make."""
+        fits = text.str.contains(self.regex)
+        for rival in self.rivals:
+            fits &= ~text.str.contains(f"^{rival}$")
+        return fits & ~text.str.contains_any(list(self.barred)) if self.barred else fits
 
     @cached_property
     def regex(self) -> str:
@@ -85,7 +95,9 @@ class Layout:
         if not text.startswith(self.lead):
             return None
         match = self._compiled.fullmatch(text)
-        if match is None:
+        if match is None or any(needle in text for needle in self.barred):
+            return None
+        if any(re.fullmatch(rival, text) for rival in self.rivals):
             return None
         slots = [item for item in self.items if isinstance(item, Slot) and item.column]
         found = dict(self.constants)
@@ -118,8 +130,20 @@ def learn(grammar: Grammar, kind: str, text: str, tree: Tree[Token]) -> Layout |
         items.append(Slot(column, token.type, pattern_of(terminal), width_of(terminal), characters))
     if not items or not _ends_are_certain(items) or not _tokens_are_certain(items, steps):
         return None
-    layout = Layout(grammar.name, kind, tuple(items), tuple(constants.items()))
+    rivals, barred = _rivals(grammar, kind, items[0])
+    layout = Layout(grammar.name, kind, tuple(items), tuple(constants.items()), rivals, barred)
     return layout if layout.fields(text) == grammar.fields(tree) else None
+
+
+def _rivals(grammar: Grammar, kind: str, first: str | Slot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return how to tell the texts that kinds before this one may read."""
+    rivals, barred = [], set[str]()
+    for other in grammar.earlier_like(kind, first if isinstance(first, str) else ""):
+        if grammar.is_plain(other):
+            rivals.append(grammar.regex(other))
+        else:
+            barred |= set(grammar.needles[other])
+    return tuple(rivals), tuple(sorted(barred))
 
 
 def match_any(layouts: Sequence[Layout], text: str) -> tuple[Layout, Mapping[str, Any]] | None:
