@@ -85,6 +85,7 @@ class Source:
     bytes: int = 0
     lines: int = 0
     records: int = 0
+    repeated: int = 0  # of those, records that another input had given already; they are counted once
     first_at: datetime | None = None
     last_at: datetime | None = None
     time_basis: str = "none"  # carrier | inner | none

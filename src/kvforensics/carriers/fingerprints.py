@@ -1,0 +1,169 @@
+"""What is kept of a record to know it again when another input holds it too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from kvforensics.carriers.prefixed import ANSI
+
+if TYPE_CHECKING:
+    from kvforensics.records import Origins, Source
+
+SECOND_US = 1_000_000
+_PRECISIONS = (SECOND_US, 1000)
+BASES = ("at", "mono", "inner")  # clocks: the carrier's, the machine's monotonic one, SGLang's own prefix
+_PRECISION_OF = {"mono": 1, "inner": SECOND_US}
+_WHO = ("host", "container", "pid")
+_STAMP = r"\[(20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2})"
+_ESCAPES = rf"{ANSI}|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+_UNPRINTABLE = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{fffd}]"
+_ANY_BLOB = pl.lit(0, dtype=pl.UInt64)
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What an input tells of its records."""
+
+    bases: tuple[str, ...]  # of BASES, the first is the one that orders it
+    precision: int  # of the carrier's times, in microseconds
+    who: tuple[str, ...]
+    cursors: bool
+    blobs: bool  # what cannot be printed is shown as `[84B blob data]`
+
+    def common(self, other: Knowledge) -> Common | None:
+        """Return what both tell; None where no clock is common."""
+        basis = next((basis for basis in BASES if basis in self.bases and basis in other.bases), None)
+        if basis is None:
+            return None
+        who = tuple(name for name in self.who if name in other.who)
+        precision = max(self.precision, other.precision) if basis == "at" else _PRECISION_OF[basis]
+        cursors, blobs = self.cursors and other.cursors, self.blobs or other.blobs
+        return Common(basis, precision, who, cursors, blobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What two inputs both tell, by which their records are compared."""
+
+    basis: str
+    precision: int
+    who: tuple[str, ...]
+    cursors: bool
+    blobs: bool
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether one agreeing record proves little."""
+        return not self.cursors and self.precision == SECOND_US and self.who in ((), ("pid",))
+
+    def agreeing(self, marks: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
+        """Tell which records the others hold too, the n-th of equal ones being the n-th there."""
+        if self.cursors:
+            return marks["cursor"].is_in(others["cursor"].drop_nulls().implode()).fill_null(value=False)
+        found = self._keyed(marks).join(
+            self._keyed(others).unique().with_columns(pl.lit(value=True).alias("agrees")),
+            on=["time", "text", *self.who, "nth"],
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )["agrees"]
+        return found.fill_null(value=False) & marks[self.basis].is_not_null()
+
+    def _keyed(self, marks: pl.DataFrame) -> pl.DataFrame:
+        time = (pl.col(self.basis) // self.precision).alias("time")
+        same = ["time", "text", *self.who]
+        nth = pl.int_range(pl.len(), dtype=pl.UInt32).over(same).alias("nth")
+        if self.blobs:
+            marks = marks.with_columns(pl.when("blob").then(_ANY_BLOB).otherwise("text").alias("text"))
+        return marks.with_columns(time).select(*same, nth)
+
+
+class Fingerprints:
+    """Makes the fingerprints of one input's records, frame after frame."""
+
+    def __init__(self, origins: Origins, source: Source) -> None:
+        self._origins = origins
+        self._source = source
+        self._last: dict[str, int | None] = {}
+        self._known: dict[int, tuple[int | None, ...]] = {}
+
+    def of(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the clocks of BASES in microseconds, and hashes of text, cursor, host, container and pid.
+
+        A record without a time stands at the time of the record before.
+        """
+        numbers = frame["origin"].unique().drop_nulls()
+        who = pl.DataFrame(
+            {
+                "origin": numbers,
+                **{
+                    name: pl.Series(
+                        [_print(getattr(self._origins[n], name)) for n in numbers], dtype=pl.UInt64
+                    )
+                    for name in _WHO
+                },
+            }
+        )
+        texts = _printed(frame["message"])
+        blob = texts.str.contains(_UNPRINTABLE) | (frame["damage"] == "blob_data").fill_null(value=False)
+        marks = pl.DataFrame(
+            {
+                "origin": frame["origin"],
+                **self._times(frame),
+                "text": texts.hash(),
+                "blob": blob.fill_null(value=False),
+                "cursor": frame["cursor"].hash().zip_with(frame["cursor"].is_not_null(), _nothing(frame)),
+            }
+        )
+        return marks.join(who, on="origin", how="left", maintain_order="left").drop("origin")
+
+    def _origin_prints(self, number: int) -> tuple[int | None, ...]:
+        known = self._known.get(number)
+        if known is None:
+            origin = self._origins[number]
+            known = self._known[number] = tuple(_print(getattr(origin, name)) for name in _WHO)
+        return known
+
+    def knowledge(self, marks: pl.DataFrame) -> Knowledge:
+        """Return what the first fingerprints show of the input."""
+        bases = tuple(basis for basis in BASES if marks[basis].null_count() < marks.height)
+        at = marks["at"].drop_nulls()
+        precision = next((size for size in _PRECISIONS if not (at % size != 0).any()), 1)
+        who = tuple(name for name in _WHO if marks[name].null_count() < marks.height)
+        cursors = marks["cursor"].null_count() == 0
+        blobs = self._source.carrier in ("journal-short", "journal-verbose")
+        return Knowledge(bases, precision, who, cursors, blobs)
+
+    def _times(self, frame: pl.DataFrame) -> dict[str, pl.Series]:
+        stamps = frame["message"].str.extract(_STAMP)
+        inner = stamps.str.strptime(pl.Datetime("us"), "%Y-%m-%d %H:%M:%S", strict=False)
+        return {
+            "at": self._filled("at", frame["at"].to_physical()),
+            "mono": self._filled("mono", frame["mono"]),
+            "inner": self._filled("inner", inner.to_physical()),
+        }
+
+    def _filled(self, basis: str, times: pl.Series) -> pl.Series:
+        last = self._last.get(basis)
+        if last is None:
+            last = next(iter(times.drop_nulls().head(1)), None)
+        filled = pl.concat([pl.Series([last], dtype=pl.Int64), times.alias("")]).forward_fill()[1:]
+        self._last[basis] = filled[-1]
+        return filled.alias(basis)
+
+
+def _printed(messages: pl.Series) -> pl.Series:
+    """Return messages as journalctl prints them: without escapes, tabs, and blanks at the end."""
+    texts = messages.str.replace_all(_ESCAPES, "").str.replace_all("\t", " " * 8, literal=True)
+    return texts.str.strip_chars_end()
+
+
+def _print(value: str | int | None) -> int | None:
+    return None if value is None else int(pl.Series([str(value)]).hash()[0])
+
+
+def _nothing(frame: pl.DataFrame) -> pl.Series:
+    return pl.Series([None], dtype=pl.UInt64).new_from_index(0, frame.height)

@@ -1,0 +1,238 @@
+"""Several inputs as one history: what two of them hold is counted once.
+
+A record is the same as one of another input when the journal gave both the same cursor; else when text and
+time agree at the coarser of both precisions, and whatever both inputs know of host, container and pid. The
+second of two equal records of one input is then the second in the other. Where neither host nor container can
+be compared and times are whole seconds, one record proves little: fifty in a row must agree, or the whole
+input. Records of one input are never compared with each other.
+
+Kept of each input are fingerprints, 64 bytes a record, in memory up to `MEMORY_BYTES` and beyond that
+in temporary files. Only those that overlap in time are looked at, one chunk after another.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import polars as pl
+
+from kvforensics.carriers.fingerprints import BASES, SECOND_US, Fingerprints, Knowledge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kvforensics.records import Origins, Source
+
+MEMORY_BYTES = 64 << 20
+RUN = 50  # records in a row that must agree where one proves little: replicas start alike
+HELD_RECORDS = 200_000  # that wait for the rest of their second
+_RANKS = (
+    "journal-export",
+    "journal-json",
+    "journal-verbose",
+    "docker-json",
+    "cri",
+    "logs-json",
+    "docker-text",
+    "compose",
+    "syslog",
+    "journal-short",
+    "slurm",
+    "plain",
+)
+
+
+def reading_order(carriers: Sequence[str | None]) -> list[int]:
+    """Return in which order to read inputs of these carriers: what knows most of a record comes first.
+
+    An unknown carrier (None: standard input, a journal file) comes first of all.
+    """
+    rank = {name: place for place, name in enumerate(_RANKS, 1)}
+    return sorted(range(len(carriers)), key=lambda place: (rank.get(carriers[place] or "", 0), place))
+
+
+_Span: TypeAlias = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Input:
+    """The fingerprints of one input, in chunks that know their span."""
+
+    knowledge: Knowledge
+    chunks: list[tuple[dict[str, _Span], pl.DataFrame | Path]] = field(default_factory=list)
+
+    def near(self, basis: str, span: _Span) -> Iterator[pl.DataFrame]:
+        """Yield the chunks that hold times of a span."""
+        for spans, chunk in self.chunks:
+            if basis in spans and spans[basis][0] <= span[1] and spans[basis][1] >= span[0]:
+                yield chunk if isinstance(chunk, pl.DataFrame) else pl.read_ipc(chunk)
+
+
+def _spans(marks: pl.DataFrame) -> dict[str, _Span]:
+    """Return from when to when the records of a chunk are, in whole seconds, by each clock that they have."""
+    spans: dict[str, _Span] = {}
+    for basis in BASES:
+        first, last = marks[basis].min(), marks[basis].max()
+        if isinstance(first, int) and isinstance(last, int):
+            spans[basis] = (first // SECOND_US * SECOND_US, last // SECOND_US * SECOND_US + SECOND_US - 1)
+    return spans
+
+
+class History:
+    """Remembers the records of the inputs read so far. Close it to remove its temporary files."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._inputs: list[_Input] = []
+        self._size = 0
+        self._files = 0
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._inputs.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def fresh(self, frames: Iterable[pl.DataFrame], source: Source) -> Iterator[pl.DataFrame]:
+        """Yield the records that no other input gave; `source.repeated` counts the others.
+
+        The frames must be of one input, in its order; read all of them before the next input begins.
+        """
+        prints = Fingerprints(self._origins, source)
+        own: _Input | None = None
+        runs = _Runs()
+        for frame, marks in _whole_seconds(frames, prints):
+            if own is None:
+                own = _Input(prints.knowledge(marks))
+            proven, likely = self._agreeing(marks, own.knowledge)
+            for rows, known in runs.feed(
+                pl.concat([frame, marks.select(pl.all().name.prefix("#"))], how="horizontal"), proven, likely
+            ):
+                yield from self._kept(rows, known, own, source)
+        if own is not None:
+            for rows, known in runs.close():
+                yield from self._kept(rows, known, own, source)
+            self._inputs.append(own)
+
+    def _kept(
+        self, rows: pl.DataFrame, known: pl.Series, own: _Input, source: Source
+    ) -> Iterator[pl.DataFrame]:
+        source.repeated += int(known.sum())
+        left = rows.filter(~known)
+        if not left.height:
+            return
+        marks = left.select(pl.col("^#.*$").name.replace("^#", ""))
+        self._remember(own, marks)
+        yield left.select(pl.exclude("^#.*$"))
+
+    def _agreeing(self, marks: pl.DataFrame, knowledge: Knowledge) -> tuple[pl.Series, pl.Series]:
+        """Tell which records other inputs hold: for certain, and by a time and a text that prove little."""
+        proven = likely = pl.repeat(False, marks.height, dtype=pl.Boolean, eager=True)
+        spans = _spans(marks)
+        for other in self._inputs:
+            common = knowledge.common(other.knowledge)
+            if common is None or common.basis not in spans:
+                continue
+            for chunk in other.near(common.basis, spans[common.basis]):
+                agree = common.agreeing(marks, chunk)
+                if common.is_weak:
+                    likely = likely | agree
+                else:
+                    proven = proven | agree
+        return proven, likely
+
+    def _remember(self, own: _Input, marks: pl.DataFrame) -> None:
+        spans = _spans(marks)
+        if not spans:
+            return
+        self._size += int(marks.estimated_size())
+        if self._size <= MEMORY_BYTES:
+            own.chunks.append((spans, marks))
+            return
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="kvforensics-")
+        self._files += 1
+        file = Path(self._folder.name) / f"{self._files}.arrow"
+        marks.write_ipc(file, compression="zstd")
+        own.chunks.append((spans, file))
+
+
+def _whole_seconds(
+    frames: Iterable[pl.DataFrame], prints: Fingerprints
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield records and their fingerprints, never cut within a second."""
+    held: list[tuple[pl.DataFrame, pl.DataFrame]] = []
+    for new in frames:
+        frame, marks = new, prints.of(new)
+        if held:
+            frame, marks = (
+                pl.concat([old, now]) for old, now in zip(held.pop(), (frame, marks), strict=True)
+            )
+        clock = next((basis for basis in BASES if marks[basis][-1] is not None), "at")
+        seconds = marks[clock] // SECOND_US
+        last = seconds[-1]
+        cut = frame.height if last is None else frame.height - _trailing(seconds == last)
+        if frame.height - cut > HELD_RECORDS:
+            cut = frame.height
+        if cut:
+            yield frame[:cut], marks[:cut]
+        if cut < frame.height:
+            held.append((frame[cut:], marks[cut:]))
+    yield from held
+
+
+def _trailing(flags: pl.Series) -> int:
+    """Return how many values at the end are true."""
+    first = flags.fill_null(value=False).reverse().arg_min()  # the first false one, or 0 when none is
+    if first is None or (first == 0 and flags[-1]):
+        return len(flags)
+    return first
+
+
+class _Runs:
+    """Decides on records whose agreement proves little: by the run in which they stand."""
+
+    def __init__(self) -> None:
+        self._held: list[pl.DataFrame] = []
+        self._running = False  # a run of at least RUN reaches up to here
+        self._all = True  # every record so far agrees
+
+    def feed(
+        self, rows: pl.DataFrame, proven: pl.Series, likely: pl.Series
+    ) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+        """Yield records and which of them are known from elsewhere."""
+        flagged = rows.with_columns(proven.alias("?proven"), (proven | likely).alias("?agree"))
+        if self._held:
+            flagged = pl.concat([*self._held, flagged])
+            self._held.clear()
+        agree = flagged["?agree"]
+        self._all = self._all and bool(agree.all())
+        tail = _trailing(agree)
+        if tail < RUN and not (self._running and tail == flagged.height):
+            undecided = flagged.height if self._all else tail
+        else:
+            undecided = 0
+        cut = flagged.height - undecided
+        if undecided:
+            self._held.append(flagged[cut:])
+        if cut:
+            yield self._decided(flagged[:cut])
+            self._running = tail >= RUN or (self._running and tail == flagged.height)
+
+    def close(self) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+        """Yield what is left: an input that agrees as a whole is known, a short run at its end is not."""
+        for flagged in self._held:
+            known = flagged["?agree"] if self._all else flagged["?proven"]
+            yield flagged.drop("?proven", "?agree"), known
+        self._held.clear()
+
+    def _decided(self, flagged: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+        run = flagged["?agree"].rle_id().alias("run")
+        lengths = flagged.select("?agree", run, pl.len().over(run).alias("length"))
+        long = (lengths["length"] >= RUN) | ((lengths["run"] == 0) & self._running)
+        known = flagged["?proven"] | (flagged["?agree"] & long)
+        return flagged.drop("?proven", "?agree"), known
