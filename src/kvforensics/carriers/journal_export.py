@@ -81,6 +81,7 @@ class _Bytes:
         self.data = b""
         self.at = 0
         self.line = 1
+        self.cut = False  # whether the line read last was too long
 
     def fill(self) -> bool:
         """Get more bytes; false at the end of the input."""
@@ -107,7 +108,8 @@ class _Bytes:
                 text = self.data[self.at :]
                 self.at = len(self.data)
                 return text, False
-        text = self.data[self.at : end]
+        text = cut_text(self.data[self.at : end], LINE_BYTES)
+        self.cut = end - self.at > LINE_BYTES
         self.advance(end + 1)
         return text, True
 
@@ -128,6 +130,7 @@ class _Bytes:
 
     def _long_line(self) -> bytes:
         text = cut_text(self.data[self.at :], LINE_BYTES)
+        self.cut = True
         while (end := self.data.find(b"\n", self.at)) < 0:
             self.at = len(self.data)
             if not self.fill():
@@ -152,7 +155,9 @@ class _Parser:
                 end = source.data.find(b"\n\n", source.at)
                 if end < 0 and len(source.data) - source.at < LINE_BYTES and source.fill():
                     continue
-                row = _text_entry(source.data[source.at : end]) if end >= 0 else None
+                row = (
+                    _text_entry(source.data[source.at : end]) if 0 <= end - source.at <= LINE_BYTES else None
+                )
                 if row is not None:
                     line = source.line
                     source.advance(end + 2)
@@ -177,6 +182,8 @@ class _Parser:
                 text, whole, self._cursor = self._cursor, True, None
             else:
                 text, whole = source.read_line()
+                if source.cut:
+                    fields.damage = "too_long_line"
             if not text and not whole:
                 return (line, fields.row, fields.damage) if fields.any else None
             if not text:

@@ -55,6 +55,7 @@ _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 _KEYS = (b'"__REALTIME_TIMESTAMP":', b'"__CURSOR":', b'"_BOOT_ID":')
 _SHIPPED = re.compile(rb'"(?:source_type|message|log|line)" ?:')  # a shipper's own envelope
 _PRETTY = re.compile(rb'\t"[A-Z_][A-Z0-9_]*" ?: ?|[{}\]]|\t[\]}],?|\t\t?[\[0-9"]|\tnull')
+_NEXT_FIELD = re.compile(rb', ?"')
 _SALVAGE_TRIES = 64
 _LONGEST_OBJECT = 200_000  # lines: a byte array has one a byte
 
@@ -223,10 +224,9 @@ def _torn(line: bytes) -> tuple[dict[str, Any], str | None]:
     text = {"MESSAGE": line.decode(errors="replace")}
     if not line.startswith(b'{"'):
         return text, None if is_utf8(line) else "invalid_utf8"
-    end = len(line)
-    for _ in range(_SALVAGE_TRIES):
-        end = line.rfind(b',"', 0, end)
-        fields = _fields(line[:end] + b"}") if end > 0 else None
+    ends = [match.start() for match in _NEXT_FIELD.finditer(line)][-_SALVAGE_TRIES:]
+    for end in reversed(ends):
+        fields = _fields(line[:end] + b"}")
         if fields is not None:
             known = {field: _known_type(fields[field]) for field in FIELDS if field in fields}
             return known or text, "truncated_file"
