@@ -2,10 +2,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from tests.build import START, event, launch
 
 from kvforensics.launches import Config
 from kvforensics.records import Place, Source
-from tests.build import START, event, launch
 
 
 def damaged(kind):

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
 import pytest
+from tests.build import failed, launch
 
 from kvforensics.launches import Config
-from tests.build import failed, launch
 
 
 class TestUnexplained:

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.build import event, incident, launch, pool
 
 from kvforensics.launches import Requests
 from kvforensics.records import Place
-from tests.build import event, incident, launch, pool
 
 AT = Place("log.txt", 7)
 

@@ -1,9 +1,9 @@
 from datetime import timedelta
 
 import pytest
+from tests.build import START, event, launch
 
 from kvforensics.records import Place
-from tests.build import START, event, launch
 
 SED = "/usr/bin/sed -i 's/--context-length 32768/--context-length 200000/' /etc/systemd/system/sglang.service"
 MINUTE = timedelta(minutes=1)

@@ -1,7 +1,7 @@
 import pytest
+from tests.build import event, failed, launch
 
 from kvforensics.records import Place
-from tests.build import event, failed, launch
 
 
 class TestFailedStarts:

@@ -1,11 +1,11 @@
 from dataclasses import replace
 
 import pytest
+from tests.build import MLA, event, failed, incident, launch, pool
 
 from kvforensics.changes import Change, diff
 from kvforensics.sizing import reconcile
 from kvforensics.verdicts import judge_pair, reason_codes
-from tests.build import MLA, event, failed, incident, launch, pool
 
 
 def judged(*launches, changes=None):

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.build import MLA, event, failed, launch, pool
 
 from kvforensics.changes import diff
 from kvforensics.knowledge import patterns
 from kvforensics.sizing import reconcile
 from kvforensics.verdicts import judge_pair, reason_codes
-from tests.build import MLA, event, failed, launch, pool
 
 if TYPE_CHECKING:
     from kvforensics.launches import Launch
