@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.carriers import expand, open_source
+from kvforensics.carriers import History, expand, open_source, reading_order
 from kvforensics.errors import InputError, NothingReadableError
 from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
 from kvforensics.launches.services import relevant
@@ -76,16 +76,21 @@ def read(paths: Iterable[str], options: Options) -> Intake:
     """
     intake = Intake()
     failures: list[InputError] = []
-    for path in expand(paths):
-        try:
-            _read_one(path, options, intake)
-        except InputError as error:
-            failures.append(error)
-            if options.warn is not None:
-                options.warn(str(error))
-            source = Source(path)
-            source.add_damage("unreadable", 1)
-            intake.sources.append(source)
+    expanded = expand(paths)
+    intake.sources = [Source(path) for path in expanded]
+    history = History(intake.origins) if len(expanded) > 1 else None
+    try:
+        for index in reading_order(expanded, options):
+            try:
+                _read_one(index, options, intake, history)
+            except InputError as error:
+                failures.append(error)
+                if options.warn is not None:
+                    options.warn(str(error))
+                intake.sources[index].add_damage("unreadable", 1)
+    finally:
+        if history is not None:
+            history.close()
     if failures and len(failures) == len(intake.sources):
         first = failures[0]
         raise NothingReadableError(first.message, where=first.where, hint=first.hint)
@@ -96,14 +101,14 @@ def read(paths: Iterable[str], options: Options) -> Intake:
     return intake
 
 
-def _read_one(path: str, options: Options, intake: Intake) -> None:
-    index = len(intake.sources)
-    opened = open_source(path, options, intake.origins, index)
-    intake.sources.append(opened.source)
+def _read_one(index: int, options: Options, intake: Intake, history: History | None) -> None:
+    opened = open_source(intake.sources[index].path, options, intake.origins, index)
+    intake.sources[index] = opened.source
     parser = Parser(index, opened.source, intake.origins, options.tz)
     floods = Floods(intake.origins)
     most = MOST_EVENTS
-    for frame in opened:
+    frames = iter(opened) if history is None else history.fresh(opened, opened.source)
+    for frame in frames:
         intake.add(parser.feed(frame), floods)
         if len(intake.events) > most:
             intake.events = relevant(intake.events, intake.sources, intake.origins)

@@ -5,6 +5,7 @@ iterating gives frames of `records.RECORD_SCHEMA`, block by block, in bounded me
 """
 
 from kvforensics.carriers.expand import expand
+from kvforensics.carriers.history import History, reading_order
 from kvforensics.carriers.opening import OpenSource, open_source
 
-__all__ = ["OpenSource", "expand", "open_source"]
+__all__ = ["History", "OpenSource", "expand", "open_source", "reading_order"]

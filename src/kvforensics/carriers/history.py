@@ -19,15 +19,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from kvforensics.carriers.archive import split_member
 from kvforensics.carriers.fingerprints import BASES, SECOND_US, Fingerprints, Knowledge
+from kvforensics.carriers.opening import carrier_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kvforensics.options import Options
     from kvforensics.records import Origins, Source
 
 MEMORY_BYTES = 64 << 20
 RUN = 50  # records in a row that must agree where one proves little: replicas start alike
+MOST_MEMBERS = 64  # of archives, that are opened once more to see what they are
 HELD_RECORDS = 200_000  # that wait for the rest of their second
 _RANKS = (
     "journal-export",
@@ -45,13 +49,19 @@ _RANKS = (
 )
 
 
-def reading_order(carriers: Sequence[str | None]) -> list[int]:
-    """Return in which order to read inputs of these carriers: what knows most of a record comes first.
+def reading_order(paths: Sequence[str], options: Options) -> list[int]:
+    """Return the places of the inputs in the order in which to read them: what knows most comes first.
 
-    An unknown carrier (None: standard input, a journal file) comes first of all.
+    What can be read only once (standard input, a pipe) comes before all others. Of very many members of
+    archives the carriers are not looked up.
     """
-    rank = {name: place for place, name in enumerate(_RANKS, 1)}
-    return sorted(range(len(carriers)), key=lambda place: (rank.get(carriers[place] or "", 0), place))
+    if len(paths) < 2:  # noqa: PLR2004
+        return list(range(len(paths)))
+    members = [path for path in paths if split_member(path) is not None]
+    blind = set(members) if len(members) > MOST_MEMBERS else set()
+    rank: dict[str | None, int] = {name: place for place, name in enumerate(_RANKS, 1)}
+    ranks = [rank["plain"] if path in blind else rank.get(carrier_of(path, options), 0) for path in paths]
+    return sorted(range(len(paths)), key=lambda place: (ranks[place], place))
 
 
 _Span: TypeAlias = tuple[int, int]

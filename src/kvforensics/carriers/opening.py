@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import stat
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kvforensics.carriers import registry
@@ -11,13 +13,14 @@ from kvforensics.carriers.blocks import Blocks
 from kvforensics.carriers.bytestream import raw_chunks, utf8
 from kvforensics.carriers.carrier import Carrier, Context, Head
 from kvforensics.carriers.decompress import Loss, decompressed
+from kvforensics.carriers.journal_files import is_journal
 from kvforensics.carriers.nesting import unnested
 from kvforensics.carriers.order import in_time_order
 from kvforensics.carriers.rejoin import rejoined
 from kvforensics.carriers.times import with_times
 from kvforensics.carriers.zones import check_zone
 from kvforensics.errors import InputError
-from kvforensics.records import Source
+from kvforensics.records import Origins, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from kvforensics.options import Options
-    from kvforensics.records import Origins
 
 HEAD_BYTES = 256 << 10
 UNREADABLE = "unreadable"
@@ -62,6 +64,24 @@ def open_source(path: str, options: Options, origins: Origins, index: int) -> Op
     """
     raw, size = raw_chunks(path)
     return open_stream(raw, size, path, options, origins, index)
+
+
+def carrier_of(path: str, options: Options) -> str | None:
+    """Return the name of an input's carrier without reading on; None for what can be read only once."""
+    if path == "-" or is_journal(path) or _is_pipe(path):
+        return None
+    quiet = replace(options, progress=None, warn=None)
+    try:
+        return open_source(path, quiet, Origins(), 0).carrier.name
+    except InputError:
+        return None
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
+    except (OSError, ValueError):
+        return False  # a member of an archive, or not there at all
 
 
 def open_stream(
