@@ -1,0 +1,126 @@
+"""What is kept of the inputs while they are read."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from kvforensics import intake as module
+from kvforensics.errors import NothingReadableError
+from kvforensics.events import Event, EventBlock, ShapeCount
+from kvforensics.intake import KIND_KEPT, SAME_KEPT, Floods, Intake, read
+from kvforensics.options import Options
+from kvforensics.records import Origin, Origins
+
+START = datetime(2026, 5, 20, 9, 0)
+
+
+def floods(origin: Origin | None = None) -> Floods:
+    origins = Origins()
+    origins.intern(origin or Origin())
+    return Floods(origins)
+
+
+def event(kind, line, **fields):
+    return Event(kind, fields, 0, line, 0, START + timedelta(seconds=line))
+
+
+def run(stream, found):
+    kept = [out for one in stream for out in found.take(one)]
+    return kept + found.close()
+
+
+def test_what_is_rare_is_kept_whole():
+    stream = [event("exception", line, message=str(line)) for line in range(50)]
+    assert run(stream, floods()) == stream
+
+
+def test_a_flood_is_its_first_events_and_its_last_with_a_count():
+    stream = [event("health_failed", line, message="x") for line in range(1, 1001)]
+    kept = run(stream, floods())
+    assert [one.line for one in kept] == [*range(1, SAME_KEPT + 1), 1000]
+    assert kept[-1].fields == {"message": "x", "repeated": 1000 - SAME_KEPT - 1}
+    assert len(kept) + kept[-1].fields["repeated"] == 1000
+
+
+def test_a_flood_of_different_events_of_one_kind():
+    stream = [event("exception", line, message=str(line)) for line in range(1, 5001)]
+    kept = run(stream, floods())
+    assert len(kept) == KIND_KEPT + 1
+    assert kept[-1].line == 5000
+    assert len(kept) + kept[-1].fields["repeated"] == 5000
+
+
+def test_a_new_start_counts_anew_and_comes_after_what_was_held():
+    noise = [event("health_failed", line, message="x") for line in range(1, 101)]
+    stream = [*noise, event("server_args", 101, values={}), event("health_failed", 102, message="x")]
+    kept = run(stream, floods())
+    assert [one.line for one in kept[-3:]] == [100, 101, 102]
+
+
+def test_starts_are_never_a_flood():
+    stream = [event("unit_started", line, unit="a.service") for line in range(1, 301)]
+    assert run(stream, floods()) == stream
+
+
+def test_shapes_are_bounded(monkeypatch):
+    monkeypatch.setattr(module, "MOST_SHAPES", 3)
+    found = Intake()
+    for number in range(6):
+        block = EventBlock(
+            records=1, unknown=1, shapes={f"s{number}": ShapeCount(f"s{number}", 2, 0, number)}
+        )
+        found.add(block, floods())
+    assert {name: shape.count for name, shape in found.shapes.items()} == {
+        "s0": 2,
+        "s1": 2,
+        "s2": 2,
+        module.OTHER_SHAPES: 6,
+    }
+    assert (found.records, found.unknown) == (6, 6)
+
+
+def test_shapes_add_up_over_blocks():
+    found = Intake()
+    for line in (4, 9):
+        found.add(EventBlock(shapes={"s": ShapeCount("s", 2, 0, line)}), floods())
+    assert (found.shapes["s"].count, found.shapes["s"].first_line) == (4, 4)
+
+
+def test_an_unreadable_input_is_damage(tmp_path):
+    good = tmp_path / "good.log"
+    good.write_text("hello\n")
+    found = read([str(tmp_path / "missing"), str(good)], Options())
+    assert [source.path for source in found.sources] == [str(tmp_path / "missing"), str(good)]
+    assert list(found.sources[0].damaged) == ["unreadable"]
+    assert found.sources[1].damaged == {}
+
+
+def test_nothing_readable(tmp_path):
+    with pytest.raises(NothingReadableError) as caught:
+        read([str(tmp_path / "missing")], Options())
+    assert str(tmp_path / "missing") in str(caught.value)
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(NothingReadableError):
+        read([str(tmp_path)], Options())
+
+
+def test_systemds_words_about_others_are_dropped_when_there_are_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_EVENTS", 50)
+    monkeypatch.setattr("kvforensics.launches.services.NEWEST_KEPT", 10)
+    lines = ["May 20 14:03:00 n1 systemd[1]: Started sglang-k26.service - SGLang."]
+    lines += [
+        "May 20 14:03:11 n1 python3[1440]: [2026-05-20 14:03:11] server_args=ServerArgs(model_path='/m', tp_size=1)"
+    ]
+    lines += [
+        f"May 20 15:{n // 60:02d}:{n % 60:02d} n1 systemd[1]: Started job-{n}.service - Job."
+        for n in range(3000)
+    ]
+    log = tmp_path / "journal.txt"
+    log.write_text("\n".join(lines) + "\n")
+    found = read([str(log)], Options())
+    assert [one.kind for one in found.events][:2] == ["unit_started", "server_args"]
+    assert found.events[0].fields["unit"] == "sglang-k26.service"
+    assert len(found.events) < 3000
+    assert found.understood == 3002
