@@ -82,7 +82,10 @@ def lost_to_oom(pair: Situation, change: Change) -> Decision | None:
     if pair.newer.end != "oom" or not _gpu_oom(pair) or not takes_headroom(pair, change):
         return None
     free = pair.effects.free_gib
-    if free.before is not None and free.after is not None and free.after >= free.before:
+    if free.outcome == "unknown":
+        if change.setting != "mem_fraction_static":
+            return None
+    elif free.outcome != "moved" or (free.after or 0) > (free.before or 0):
         return None
     rivals = [c for c in pair.changes if c is not change and takes_headroom(pair, c)]
     fraction = pair.changed("mem_fraction_static")
@@ -131,8 +134,8 @@ def _pool_unmoved(pair: Situation, change: Change, who: Attribution) -> Decision
         return _masked_by_cap(pair, change)
     known = knob(change.setting)
     if known is not None:
-        found = _by_figure(pair, change, known, "free_gib")
-        if found is not None and known.direction["free_gib"] != "0" and said is None:
+        found = _on_purpose(pair, change, known, priced=said is not None)
+        if found is not None:
             return found
     if pool.outcome == "within_noise" or (said is not None and pool.before is not None):
         expects = "" if said is None else f"; the rule expects about {said:,} tokens"
@@ -145,10 +148,21 @@ def _pool_unmoved(pair: Situation, change: Change, who: Attribution) -> Decision
     return Decision(
         "no_op",
         "no_effect_seen",
-        f"The pool stayed at {shown(pool.after)} tokens though {change.setting} can move it: "
-        f"{known.why if known else ''}",
+        f"The pool stayed at {shown(pool.after)} tokens, which {change.setting} moves only sometimes. "
+        f"{known.why if known else ''}".strip(),
         advice.for_pool(pair.newer),
     )
+
+
+def _on_purpose(pair: Situation, change: Change, known: Knob, *, priced: bool) -> Decision | None:
+    """Judge by another figure that moved: concurrency always, headroom where the pool is not the purpose."""
+    for figure in ("max_running_requests", "free_gib"):
+        if known.direction[figure] == "0" or (figure == "free_gib" and (priced or known.purpose == "pool")):
+            continue
+        found = _by_figure(pair, change, known, figure)
+        if found is not None:
+            return found
+    return None
 
 
 def _masked_by_cap(pair: Situation, change: Change) -> Decision:
@@ -315,7 +329,7 @@ def _mistaken(pair: Situation, change: Change, known: Knob, who: Attribution) ->
         stayed = "stayed at" if pool.outcome == "unchanged" else "stayed within noise of"
         reason = f"The pool {stayed} {shown(pool.before)} tokens: {change.setting} is no input of it."
         code = "not_a_pool_input"
-    others = [text for figure in FIGURES[1:] if (text := _also(pair, known, figure))]
+    others = [text for figure in FIGURES[1:] if (text := _also(pair, change, known, figure))]
     reason += " " + " ".join(others) if others else ""
     fix = advice.for_pool(pair.newer)
     if change.setting == "context_length":
@@ -341,9 +355,11 @@ def _may_be_the_cause_of_the_fraction(pair: Situation, change: Change, known: Kn
     return expected(known, "pool_tokens", way) in (None, direction(fraction, pair.older, pair.newer))
 
 
-def _also(pair: Situation, known: Knob, figure: str) -> str | None:
+def _also(pair: Situation, change: Change, known: Knob, figure: str) -> str | None:
     effect: Effect = getattr(pair.effects, figure)
     if effect.outcome != "moved" or known.direction[figure] == "0":
+        return None
+    if figure != "longest_prompt_tokens" and _rivals(pair, change, figure):
         return None
     return f"{_NAMES[figure]} went from {moved(effect.before, effect.after, _UNITS[figure])}."
 

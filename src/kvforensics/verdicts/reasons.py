@@ -22,7 +22,6 @@ OWN = {
     "moved_headroom": "the memory left free moved as the setting's rule says",
     "start_recovered": "the failed start before is cured: the setting is back, and its failure named it",
     "clamped_to_profiled": "the engine cut the cap to the pool that memory allows",
-    "clamped_by_engine": "the engine cut the value to a limit of its own",
     "clamped_by_model_limit": "the model's own context limit is lower",
     "overridden_by_engine": "the engine replaced the value",
     "overridden_by_later_flag": "another place that wins over this one gave another value",
@@ -45,7 +44,6 @@ OWN = {
     "reverted_before_it_ran": "the value is back at the last good launch's; the failed start proves nothing",
     "no_good_launch_before": "no launch before has the figures to measure against",
     "config_truncated": "the settings of a launch are cut off in the log",
-    "not_known_setting": "no rule knows the setting: a fork's own, or newer than the rules",
 }
 
 
