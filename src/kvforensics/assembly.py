@@ -32,7 +32,8 @@ MOST_SHAPES_SHOWN = 500
 def assemble(paths: Iterable[str], options: Options | None = None) -> Analysis:
     """Do what `analysis.analyse` says."""
     wanted = options or Options()
-    return analysis_of(read(paths, wanted), wanted)
+    whole = replace(wanted, since=None, until=None)  # a launch is judged whole, whatever part is asked for
+    return analysis_of(read(paths, whole), wanted)
 
 
 def analysis_of(intake: Intake, wanted: Options) -> Analysis:
@@ -42,9 +43,9 @@ def analysis_of(intake: Intake, wanted: Options) -> Analysis:
     """
     histories = launches.build(intake.sources, intake.origins, intake.events, intake.samples, _handed(wanted))
     if not histories:
+        of = " of the unit or host asked for" if wanted.units or wanted.hosts else ""
         raise NoLaunchError(
-            "the inputs hold no SGLang launch",
-            hint="`kvforensics coverage` shows what they hold",
+            f"the inputs hold no SGLang launch{of}", hint="`kvforensics coverage` shows what they hold"
         )
     chosen = [history for history in histories if _is_wanted(history, wanted)]
     if not chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import IO, TYPE_CHECKING
 
 from rich.console import Console
@@ -34,13 +35,14 @@ class Page:
 
     @classmethod
     def on(cls, stream: IO[str], *, width: int | None = None, color: bool | None = None) -> Page:
-        """Return a page on a stream. `color` None leaves it to the stream and to NO_COLOR."""
+        """Return a page on a stream; `color` None leaves it to the stream and NO_COLOR, False is plain."""
+        if color is None and os.environ.get("NO_COLOR"):
+            color = False
         return cls(
             Console(
                 file=stream,
                 width=width,
-                no_color=True if color is False else None,
-                force_terminal=True if color else None,
+                force_terminal=color,
                 markup=False,
                 emoji=False,
                 highlight=False,
