@@ -59,10 +59,11 @@ def read_lines(data: bytes) -> pl.Series:
     r"""Split at ``\n`` only, drop one ``\r`` before it, replace what is not UTF-8."""
     if not data:
         return pl.Series("line", [], dtype=pl.String)
+    plain = b"\n" + data  # polars decompresses bytes that begin like a gzip, zlib or zstd stream, `x^` among them
     try:
-        return pl.read_lines(data)["line"]
+        return pl.read_lines(plain)["line"][1:]
     except pl.exceptions.ComputeError:
-        return pl.read_lines(data.decode(errors="replace").encode())["line"]
+        return pl.read_lines(plain.decode(errors="replace").encode())["line"][1:]
 
 
 def count_lines(data: bytes) -> int:

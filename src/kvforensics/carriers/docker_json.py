@@ -34,7 +34,6 @@ class _Line(msgspec.Struct):
     stream: str | None = None
     time: str | None = None
     attrs: dict[str, Any] | None = None
-    broken: bool = False
 
 
 _DECODER = msgspec.json.Decoder(_Line)
@@ -56,7 +55,7 @@ class DockerJson:
         for block in blocks:
             numbers, lines, damage = _lines(block)
             text = pl.Series("message", [line.log for line in lines], dtype=pl.String)
-            broken = pl.Series("broken", [line.broken for line in lines], dtype=pl.Boolean)
+            broken = pl.Series("damage", damage, dtype=pl.String).is_not_null()
             ended = text.str.ends_with("\n") | broken
             full = text.str.len_bytes() >= PIECE_BYTES
             more = pl.when(ended).then(MORE_NO).when(full).then(MORE_CERTAIN).otherwise(MORE_SOON)
@@ -84,32 +83,34 @@ def _is_docker(line: bytes) -> bool:
     return found is not None and "log" in found and "time" in found and found.keys() <= _KEYS
 
 
-def _lines(block: Block) -> tuple[pl.Series, list[_Line], list[str | None]]:
-    """Decode a block's lines; the fast way where all are whole, else one by one. Empty lines are skipped."""
-    numbers = block.numbers()
-    try:
-        lines = _DECODER.decode_lines(block.data)
-    except (msgspec.MsgspecError, RecursionError):
-        lines = []
-    if len(lines) == len(numbers) and all(line.log is not None and not line.broken for line in lines):
-        return numbers, lines, [None] * len(lines)
+def _lines(block: Block) -> tuple[list[int], list[_Line], list[str | None]]:
+    """Decode a block's lines: their numbers, what they say, their damage. Empty lines are no records."""
     long = set(block.long)
-    kept, lines, damage = [], [], []
+    numbers: list[int] = []
+    lines: list[_Line] = []
+    damage: list[str | None] = []
     for row, raw in enumerate(block.data.split(b"\n")):
-        data = raw.removesuffix(b"\r")
-        if not data.strip():
+        if not raw or raw.isspace():
             continue
-        line = _decoded(data)
-        kept.append(block.line + row)
-        lines.append(line)
-        damage.append("too_long_line" if row in long else "split_lost" if line.broken else None)
-    return pl.Series("line", kept, dtype=pl.Int64), lines, damage
+        line = _decoded(raw)
+        numbers.append(block.line + row)
+        lines.append(line or _Line(log=raw.decode(errors="replace").removesuffix("\r")))
+        damage.append("too_long_line" if row in long else "split_lost" if line is None else None)
+    return numbers, lines, damage
 
 
-def _decoded(data: bytes) -> _Line:
+def _decoded(data: bytes) -> _Line | None:
+    try:
+        line = _DECODER.decode(data)
+    except (msgspec.MsgspecError, RecursionError):
+        return _repaired(data)
+    return line if line.log is not None else None
+
+
+def _repaired(data: bytes) -> _Line | None:
     found = decode_object(data)
     if found is None or not isinstance(found.get("log"), str):
-        return _Line(log=data.decode(errors="replace"), broken=True)
+        return None
     stream, time, attrs = (found.get(name) for name in ("stream", "time", "attrs"))
     return _Line(
         log=found["log"],
