@@ -1,7 +1,7 @@
 """Draw every sample again: `.venv/bin/python tools/make_goldens.py`. Then read the diff as a reviewer would.
 
-Writes tests/golden/*.json and *.txt (the timelines of all samples), docs/timeline.svg (the README's picture) and
-the tables of docs/json.md.
+Writes tests/golden/*.json and *.txt (the timelines of all samples), docs/timeline.svg (the README's picture), the
+tables of docs/json.md, and the reason codes of the timeline's schema.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests/golden"
 PICTURE = ROOT / "docs/timeline.svg"
 TABLES = ROOT / "docs/json.md"
+SCHEMA = ROOT / "src/kvforensics/report/schemas/timeline-v1.json"
 _WIDTH = 100
 _WHOLE = ("sample_logs/incident/incident.export",)  # whose settings are kept at length
 _FRAME = """\
@@ -108,6 +109,13 @@ def tables(page: str) -> str:
     return _between(page, "findings", f"| id | severity | says |\n|---|---|---|\n{found}")
 
 
+def schema(text: str) -> str:
+    """Return the timeline's schema with its list of reason codes as the code has them."""
+    whole = json.loads(text)
+    whole["$defs"]["reason_code"]["enum"] = list(reason_codes())
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
 def _sentence(said: str) -> str:
     return said[:1].upper() + said[1:].rstrip(".") + "."
 
@@ -125,6 +133,7 @@ def files() -> Iterator[tuple[Path, str]]:
         yield GOLDEN / f"{name}.txt", text
     yield PICTURE, picture()
     yield TABLES, tables(TABLES.read_text("utf-8"))
+    yield SCHEMA, schema(SCHEMA.read_text("utf-8"))
 
 
 def _text(analysis: Analysis) -> str:

@@ -140,7 +140,16 @@ def incident() -> Analysis:
         findings,
         (sudo,),
     )
-    source = Source(PATH, "journal-export", (), 1234, 400, 390, at("14:00:00"), at("16:00:00"), "carrier")
+    source = Source(
+        PATH,
+        "journal-export",
+        bytes=1234,
+        lines=400,
+        records=390,
+        first_at=at("14:00:00"),
+        last_at=at("16:00:00"),
+        time_basis="carrier",
+    )
     coverage = Coverage(
         390,
         388,
