@@ -89,9 +89,9 @@ def _salvage(parser: Lark, text: str) -> tuple[list[Any], bool]:
             last = token
     except UnexpectedInput:
         pass
-    if "$END" in state.accepts():
+    if "$END" in state.accepts():  # type: ignore[no-untyped-call]
         return list(state.parser_state.value_stack), False
-    if last is not None and last.type in _ENDS_A_VALUE and "_COMMA" in state.accepts():
+    if last is not None and last.type in _ENDS_A_VALUE and "_COMMA" in state.accepts():  # type: ignore[no-untyped-call]
         state.feed_token(Token("_COMMA", ","))  # a string, bracket or word that is closed is whole
     return list(state.parser_state.value_stack), True
 
