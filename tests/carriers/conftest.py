@@ -43,9 +43,7 @@ class Read(NamedTuple):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the records with their origins spelled out."""
-        return [
-            {**row, "origin": self.origins[row["origin"]]} for row in self.frame.iter_rows(named=True)
-        ]
+        return [{**row, "origin": self.origins[row["origin"]]} for row in self.frame.iter_rows(named=True)]
 
 
 def _read(data: bytes | Path | str | Sequence[bytes], block_bytes: int | None = None, **options: Any) -> Read:

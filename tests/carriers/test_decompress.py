@@ -11,7 +11,9 @@ import pytest
 from kvforensics.carriers import decompress
 from kvforensics.carriers.decompress import Loss, decompressed, zstd
 
-TEXT = b"".join(b"[2026-11-30 18:00:%02d TP0] line %d\n" % (number % 60, number * 7919 % 9973) for number in range(4000))
+TEXT = b"".join(
+    b"[2026-11-30 18:00:%02d TP0] line %d\n" % (number % 60, number * 7919 % 9973) for number in range(4000)
+)
 COMPRESSORS = {
     "gz": gzip.compress,
     "xz": lzma.compress,

@@ -22,7 +22,15 @@ def entry(number, message=None, *fields, **named):
 
 
 def test_values_may_hold_anything(read):
-    values = [b"a\n\n\nb", b"", b"\x00\x01", b"=", b"__CURSOR=s=x\n__REALTIME_TIMESTAMP=5\n\n", "a = b = c", "é 漢"]
+    values = [
+        b"a\n\n\nb",
+        b"",
+        b"\x00\x01",
+        b"=",
+        b"__CURSOR=s=x\n__REALTIME_TIMESTAMP=5\n\n",
+        "a = b = c",
+        "é 漢",
+    ]
     data = b"".join(entry(number, value) for number, value in enumerate(values))
     found = read(data)
     assert found.source.carrier == "journal-export"
@@ -158,7 +166,12 @@ def test_systemds_own_records(read):
 
 def test_a_user_managers_records(read):
     common = {"SYSLOG_IDENTIFIER": "systemd", "_PID": "136", "_SYSTEMD_UNIT": "user@1000.service"}
-    own = {"USER_UNIT": "sglang.service", "USER_INVOCATION_ID": "77", "MESSAGE_ID": "39f5", "_TRANSPORT": "journal"}
+    own = {
+        "USER_UNIT": "sglang.service",
+        "USER_INVOCATION_ID": "77",
+        "MESSAGE_ID": "39f5",
+        "_TRANSPORT": "journal",
+    }
     line = {"_SYSTEMD_UNIT": "user@1000.service", "_SYSTEMD_USER_UNIT": "sglang.service", "_PID": "148"}
     found = read(entry(1, "Started", **common, **own) + entry(2, "line", SYSLOG_IDENTIFIER="python3", **line))
     assert [(found.of(row).unit, found.of(row).invocation) for row in (0, 1)] == [

@@ -107,7 +107,9 @@ def test_the_limit_of_journalctl_is_journalctls(read):
 
 def test_colours(read):
     plain = as_lines(entry(1, "one"), entry(2, list(b"\x1b[31mtwo")))
-    coloured = plain.replace(b'"_PID"', b'"\x1b[0;32m_PID\x1b[0m"').replace(b'"MESSAGE"', b'"\x1b[1mMESSAGE\x1b[0m"')
+    coloured = plain.replace(b'"_PID"', b'"\x1b[0;32m_PID\x1b[0m"').replace(
+        b'"MESSAGE"', b'"\x1b[1mMESSAGE\x1b[0m"'
+    )
     found = read(coloured)
     assert found.source.carrier == "journal-json"
     assert found.messages() == ["one", "\x1b[31mtwo"]
@@ -128,11 +130,11 @@ def test_one_broken_line_costs_nothing_else(read):
 
 @pytest.mark.parametrize("form", ["json", "json-seq", "json-sse"])
 def test_a_torn_end_gives_its_complete_fields(read, form):
-    first = {"MESSAGE": "keep, \"this\"", **entry(2)}
+    first = {"MESSAGE": 'keep, "this"', **entry(2)}
     data = as_lines(entry(1, "one"), first, form=form).rstrip(b"\n")
     for cut in range(1, 12):
         found = read(data[:-cut])
-        assert found.messages() == ["one", "keep, \"this\""]
+        assert found.messages() == ["one", 'keep, "this"']
         assert found.frame["damage"].to_list() == [None, "truncated_file"]
         assert found.frame["cursor"][1] == "s=a;i=2"
 
@@ -166,7 +168,9 @@ def test_values_of_other_types(read):
     assert found.of(1).pid == 72
 
 
-@pytest.mark.parametrize("nested", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000])
+@pytest.mark.parametrize(
+    "nested", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000]
+)
 def test_deep_nesting_does_not_overflow(read, nested):
     bad = as_lines(entry(1, "one")).replace(b'"one"', b'"one", "NOTE": ' + nested)
     found = read(bad + as_lines(entry(2, "two")))
@@ -180,7 +184,9 @@ def test_other_objects_are_messages_as_they_stand(read):
 
 
 def test_a_line_above_the_cap(read):
-    data = as_lines(entry(1, "one"), {"MESSAGE": "keep", **entry(2), "NOTE": "x" * (3 << 20)}, entry(3, "three"))
+    data = as_lines(
+        entry(1, "one"), {"MESSAGE": "keep", **entry(2), "NOTE": "x" * (3 << 20)}, entry(3, "three")
+    )
     found = read(data)
     assert found.messages() == ["one", "keep", "three"]
     assert found.damage() == {"too_long_line": (1, 2)}
@@ -202,7 +208,7 @@ def test_line_break_pieces_are_joined(read):
     stream = {"_STREAM_ID": "f00", "_SYSTEMD_UNIT": "sglang.service"}
     entries = [
         entry(1, "server_args=Serv", _LINE_BREAK="line-max", **stream),
-        entry(2, "another process", _PID="72", **{"_STREAM_ID": "f00"}),
+        entry(2, "another process", _PID="72", _STREAM_ID="f00"),
         entry(3, "erArgs(a=1, ", _LINE_BREAK="line-max", **stream),
         entry(4, "b=2)", **stream),
         entry(5, "next", **stream),
@@ -216,7 +222,11 @@ def test_line_break_pieces_are_joined(read):
 def test_a_character_cut_by_line_max_is_mended(read):
     data = "x▊y".encode()
     stream = {"_STREAM_ID": "f00"}
-    found = read(as_lines(entry(1, list(data[:2]), _LINE_BREAK="line-max", **stream), entry(2, list(data[2:]), **stream)))
+    found = read(
+        as_lines(
+            entry(1, list(data[:2]), _LINE_BREAK="line-max", **stream), entry(2, list(data[2:]), **stream)
+        )
+    )
     assert found.messages() == ["x▊y"]
     assert found.damage() == {}
 

@@ -67,7 +67,9 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(
-    ("name", "carrier", "lines", "records", "hosts", "times", "damage"), COUNTS, ids=[row[0] for row in COUNTS]
+    ("name", "carrier", "lines", "records", "hosts", "times", "damage"),
+    COUNTS,
+    ids=[row[0] for row in COUNTS],
 )
 def test_counts(read, samples, name, carrier, lines, records, hosts, times, damage):
     path = samples / "journald-252" / name
@@ -89,7 +91,9 @@ def test_counts(read, samples, name, carrier, lines, records, hosts, times, dama
 
 
 def test_every_sample_is_counted(samples):
-    files = {str(path.relative_to(samples / "journald-252")) for path in (samples / "journald-252").rglob("*.*")}
+    files = {
+        str(path.relative_to(samples / "journald-252")) for path in (samples / "journald-252").rglob("*.*")
+    }
     assert files == {row[0] for row in COUNTS}
 
 

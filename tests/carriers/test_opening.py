@@ -87,7 +87,9 @@ def test_a_mixed_file_is_what_most_of_it_is(read):
     assert found.messages()[:2] == ["# a comment", "something else"]
     assert found.of(0).host is None
     assert found.frame["at"][0] is None
-    iso = b"".join(b"2026-11-30T18:00:00+0000 k26-node1 python3[71]: text %d\n" % number for number in range(9))
+    iso = b"".join(
+        b"2026-11-30T18:00:00+0000 k26-node1 python3[71]: text %d\n" % number for number in range(9)
+    )
     assert read(iso + short).messages()[:2] == ["text 0", "text 1"]
     assert read(b"some text\n" * 100 + short).source.carrier == "plain"
 

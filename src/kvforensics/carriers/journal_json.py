@@ -226,8 +226,10 @@ def _torn(line: bytes) -> tuple[dict[str, Any], str | None]:
         return text, None if is_utf8(line) else "invalid_utf8"
     ends = [match.start() for match in _NEXT_FIELD.finditer(line)][-_SALVAGE_TRIES:]
     for end in reversed(ends):
-        fields = _fields(line[:end] + b"}")
-        if fields is not None:
-            known = {field: _known_type(fields[field]) for field in FIELDS if field in fields}
-            return known or text, "truncated_file"
+        try:
+            fields = _ANY_DECODER.decode(line[:end] + b"}")
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+        known = {field: _known_type(fields[field]) for field in FIELDS if field in fields}
+        return known or text, "truncated_file"
     return text, "truncated_file"
