@@ -211,6 +211,22 @@ def test_a_restart_by_sudo():
     assert [event.kind for event in history.trail] == ["sudo_command"]
 
 
+def test_a_restart_by_sudo_of_which_nothing_else_is_in_the_log():
+    log = Log("x", host="n1", unit=UNIT).start()
+    log.write(
+        "sudo_command", origin={"ident": "sudo", "unit": None}, command="systemctl restart sglang-k26"
+    ).start()
+    assert ends(only(log)) == ["restarted", "running"]
+
+
+def test_a_restart_of_something_else_says_nothing():
+    log = Log("x", host="n1", unit=UNIT).start()
+    log.write(
+        "sudo_command", origin={"ident": "sudo", "unit": None}, command="systemctl restart docker"
+    ).start()
+    assert ends(only(log)) == ["unknown", "running"]
+
+
 def test_systemds_restart_job_after_a_clean_end():
     log = (
         journal()

@@ -54,6 +54,12 @@ def _command_line(
     start: Start, origins: Origins, version: VersionRange
 ) -> tuple[dict[str, Any] | None, Item | None]:
     """Return what the main process's command line asks for. Workers have titles of their own instead."""
+    words, item = server_command(start, origins)
+    return (None, None) if words is None else (parse_command_line(words, version).asked(), item)
+
+
+def server_command(start: Start, origins: Origins) -> tuple[list[str] | None, Item | None]:
+    """Return the words of the main process's command line, and a record that has it."""
     looked_at: set[str] = set()
     for item in start.items:
         command = origins[item.origin].cmdline
@@ -62,7 +68,7 @@ def _command_line(
         looked_at.add(command)
         words = split(command)
         if is_server(words):
-            return parse_command_line(words, version).asked(), item
+            return words, item
     return None, None
 
 

@@ -41,14 +41,14 @@ class End:
     event: Event | None = None
 
 
-def end_of(start: Start, following: Start | None, restarts: Sequence[datetime | None]) -> End:
-    """Tell how a start ended. `restarts` are the times of `systemctl restart` while it ran."""
+def end_of(start: Start, following: Start | None, *, told_to_restart: bool = False) -> End:
+    """Tell how a start ended. `told_to_restart`: somebody ran `systemctl restart` while it ran."""
     items = [item for item in start.items if item.event is not None]
     stop = next((n for n, item in enumerate(items) if _begins_stop(item)), len(items))
     cause = _cause(items, stop, start)
-    if cause is None and _was_stopped(items, stop):
-        kind = "restarted" if _restarted(items, following, restarts) else "stopped"
-        cause = End(kind, event=items[min(stop, len(items) - 1)].event)
+    if cause is None and (told_to_restart or _was_stopped(items, stop)):
+        kind = "restarted" if told_to_restart or _restarted(items, following) else "stopped"
+        cause = End(kind, event=items[min(stop, len(items) - 1)].event if items else None)
     if cause is None:
         cause = End("unknown" if following is not None else "running")
     if cause.kind != "running" and _never_ready(start, cause):
@@ -165,9 +165,7 @@ def _was_stopped(items: Sequence[Item], stop: int) -> bool:
     )
 
 
-def _restarted(items: Sequence[Item], following: Start | None, restarts: Sequence[datetime | None]) -> bool:
-    if restarts:
-        return True
+def _restarted(items: Sequence[Item], following: Start | None) -> bool:
     stopped: Event | None = None
     for item in items:
         event = item.event

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.knowledge import VersionRange
 from kvforensics.launches import processes, trail
 from kvforensics.launches.admission import longest_prompt
-from kvforensics.launches.config import config
+from kvforensics.launches.config import config, server_command
 from kvforensics.launches.ends import End, end_of
 from kvforensics.launches.history import ServiceHistory
 from kvforensics.launches.items import by_source
@@ -126,12 +126,13 @@ class _Maker:
         """Return the service with all its launches."""
         starts = self.cutter.starts
         outside = trail.of_service(self.group, self.cutter, self.sources, self.origins)
+        restarts = trail.Restarts(outside, self.group.key)
         launches: list[Launch] = []
         stretches: list[tuple[int, int, int, str]] = []
         ended: datetime | None = None
         for number, start in enumerate(starts):
             following = starts[number + 1] if number + 1 < len(starts) else None
-            end = end_of(start, following, trail.restarts_during(start, following, outside))
+            end = end_of(start, following, told_to_restart=restarts.between(start, following))
             launch = self._launch(f"L{number + 1}", start, end)
             launches.append(replace(launch, downtime_s=_between(ended, launch.ready_at)))
             ended = launch.ended_at
@@ -204,6 +205,7 @@ class _Maker:
             truncated=bool(values.get("truncated")),
             form=values.get("form"),
             events=events,
+            flags=server_command(start, self.origins)[0] or (),
         )
         summaries = tuple(event for event in events if event.kind == "summary")
         return _Told(events, summaries, version or VersionRange())

@@ -99,6 +99,11 @@ class Start:
             self.stages[item.ranks] = max(self.stages.get(item.ranks, 0), STAGES[kind])
 
     @property
+    def first_at(self) -> datetime | None:
+        """Time of the first item that has one."""
+        return next((item.at for item in self.items if item.at is not None), None)
+
+    @property
     def last_at(self) -> datetime | None:
         """Time of the last item that has one."""
         return next((item.last_at for item in reversed(self.items) if item.last_at is not None), None)

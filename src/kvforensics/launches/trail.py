@@ -9,7 +9,6 @@ from kvforensics.launches.order import arrange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from kvforensics.launches.items import Item
     from kvforensics.launches.services import Group, Key
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 _UNIT = re.compile(r"([A-Za-z0-9:_.@\\-]+)\.service\b")
 _RESTART = re.compile(r"systemctl\s.*?\b(?:try-|reload-or-)?restart\b\s*(.*)")
 _HOST_COMMAND = re.compile(r"\b(?:daemon-reload|daemon-reexec|reboot|shutdown|poweroff|kexec)\b")
+_SERVER_PROCESS = re.compile(r"sglang|python|pt_main|ray::")
 _LINGER_S = 60  # a kill is about a launch that ended this long before at most
 
 
@@ -57,26 +57,32 @@ def stem_of(key: Key) -> str | None:
     return key.unit.rpartition(".")[0] or key.unit
 
 
-def restarts_during(start: Start, following: Start | None, outside: Sequence[Item]) -> list[datetime | None]:
-    """Return the times of `systemctl restart` of this service between a start and the next one."""
-    first, then = _first_at(start), None if following is None else _first_at(following)
-    found: list[datetime | None] = []
-    for item in outside:
-        if item.kind != "sudo_command" or item.event is None or following is None:
-            continue
-        if _RESTART.search(str(item.event.fields.get("command", ""))) is None:
-            continue
-        if item.at is None or first is None or then is None:
-            inside = _stands_between(item, start, following)
-        else:
-            inside = first <= item.at <= then
-        if inside:
-            found.append(item.at)
-    return found
+class Restarts:
+    """The `systemctl restart` commands of one service, to be asked start by start."""
 
+    def __init__(self, outside: Sequence[Item], key: Key) -> None:
+        names = [name for name in (stem_of(key), "sglang") if name]
+        self._items = [
+            item
+            for item in outside
+            if item.kind == "sudo_command"
+            and item.event is not None
+            and (found := _RESTART.search(str(item.event.fields.get("command", "")))) is not None
+            and any(name in found[1] for name in names)
+        ]
 
-def _first_at(start: Start) -> datetime | None:
-    return next((item.at for item in start.items if item.at is not None), None)
+    def between(self, start: Start, following: Start | None) -> bool:
+        """Whether the service was told to restart after a start began and before the next one did."""
+        if following is None:
+            return False
+        first, then = start.first_at, following.first_at
+        for item in self._items:
+            if item.at is None or first is None or then is None:
+                if _stands_between(item, start, following):
+                    return True
+            elif first <= item.at <= then:
+                return True
+        return False
 
 
 def _stands_between(item: Item, start: Start, following: Start) -> bool:
@@ -87,6 +93,7 @@ def _stands_between(item: Item, start: Start, following: Start) -> bool:
 
 def give_out_kills(services: Sequence[_Service], origins: Origins) -> None:
     """Give the kernel's OOM kills to the launch whose process they name, by pid, else by name and time."""
+    lives: dict[str | None, _Lives] = {}
     done: set[int] = set()
     for service in services:
         for item in service.group.host_wide:
@@ -94,32 +101,50 @@ def give_out_kills(services: Sequence[_Service], origins: Origins) -> None:
                 continue
             done.add(id(item))
             host = origins[item.origin].host
-            near = [s for s in services if s.group.key.host == host or host is None]
-            start = _killed(item, [start for s in near for start in s.cutter.starts])
-            if start is not None:
-                _insert(start, item)
+            if host not in lives:
+                near = [s for s in services if s.group.key.host == host or host is None]
+                lives[host] = _Lives([start for s in near for start in s.cutter.starts])
+            killed = lives[host].killed(item)
+            if killed is not None:
+                _insert(killed, item)
 
 
-def _killed(item: Item, starts: Sequence[Start]) -> Start | None:
-    assert item.event is not None
-    pid, process = item.event.fields.get("pid"), str(item.event.fields.get("process", ""))
-    alive = [start for start in starts if _alive(start, item)]
-    by_pid = [start for start in alive if pid in start.pids]
-    if by_pid:
-        return by_pid[-1]
-    if not re.match(r"sglang|python|pt_main|ray::", process):
-        return None
-    dying = [start for start in alive if start.gone is not None or start.terminal is not None]
-    candidates = dying or alive
-    return candidates[0] if len(candidates) == 1 else None
+class _Lives:
+    """When the starts of a host lived, and with which processes."""
 
+    def __init__(self, starts: Sequence[Start]) -> None:
+        self._spans = {
+            id(start): (
+                start.first_at,
+                max((item.last_at for item in start.items if item.last_at is not None), default=None),
+            )
+            for start in starts
+        }
+        self._starts = starts
+        self._by_pid: dict[int, list[Start]] = {}
+        for start in starts:
+            for pid in start.pids:
+                self._by_pid.setdefault(pid, []).append(start)
 
-def _alive(start: Start, item: Item) -> bool:
-    first = _first_at(start)
-    last = max((other.last_at for other in start.items if other.last_at is not None), default=None)
-    if item.at is None or first is None or last is None:
-        return True
-    return first <= item.at and (item.at - last).total_seconds() <= _LINGER_S
+    def killed(self, item: Item) -> Start | None:
+        """Return the start of which a process was killed, None where that is not certain."""
+        assert item.event is not None
+        pid, process = item.event.fields.get("pid"), str(item.event.fields.get("process", ""))
+        named = [start for start in self._by_pid.get(pid, ()) if self._alive(start, item)] if pid else []
+        if named:
+            return named[-1]
+        if not _SERVER_PROCESS.match(process):
+            return None
+        alive = [start for start in self._starts if self._alive(start, item)]
+        dying = [start for start in alive if start.gone is not None or start.terminal is not None]
+        candidates = dying or alive
+        return candidates[0] if len(candidates) == 1 else None
+
+    def _alive(self, start: Start, item: Item) -> bool:
+        first, last = self._spans[id(start)]
+        if item.at is None or first is None or last is None:
+            return True
+        return first <= item.at and (item.at - last).total_seconds() <= _LINGER_S
 
 
 def _insert(start: Start, item: Item) -> None:
