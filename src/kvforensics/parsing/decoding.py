@@ -59,10 +59,11 @@ def decode(layout: Layout, texts: pl.Series) -> pl.DataFrame:
         slots = [slot for n, part in enumerate(cut.parts) for slot in _cut(pl.col(str(n)), part)]
     else:
         slots = list(_cut(text, items))
-    return frame.select(
-        *(pl.lit(value).alias(column) for column, value in layout.constants),
-        *(_typed(slot.terminal, piece).alias(str(slot.column)) for slot, piece in slots),
-    )
+    columns = [pl.lit(value).alias(column) for column, value in layout.constants]
+    columns += [_typed(slot.terminal, piece).alias(str(slot.column)) for slot, piece in slots]
+    # `select` alone would make one row of constants; beside a column they are as many as there are texts.
+    named = [column for column, _ in layout.constants] + [str(slot.column) for slot, _ in slots]
+    return frame.with_columns(columns).select(named) if columns else frame.select()
 
 
 def _typed(terminal: str, piece: pl.Expr) -> pl.Expr:

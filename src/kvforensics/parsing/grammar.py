@@ -71,8 +71,9 @@ def typed(terminal: str, text: str) -> Any:
     """Return the value that a column's text has by its terminal; None for a number that does not fit."""
     if terminal in INTEGERS:
         # Python refuses to convert very long digit strings, so the length is looked at first.
-        digits = text.lstrip("-0")
-        value = int(text) if len(digits) <= _INT64_DIGITS else _INT64
+        digits = text.lstrip("-0") or "0"
+        value = int(digits) if len(digits) <= _INT64_DIGITS else _INT64 + 1
+        value = -value if text.startswith("-") else value
         return value if -_INT64 <= value < _INT64 else None
     if terminal in FLOATS:
         number = float(text)
