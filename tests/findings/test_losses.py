@@ -27,6 +27,10 @@ class TestConfigLine:
         assert one.evidence == (Place("log.export", 12),)
         assert "command line" in one.detail
 
+    def test_not_where_no_line_came_after_it(self, found):
+        made = replace(launch(events=(event("unit_started"),), ready=False), config=Config())
+        assert "config_line_lost" not in found(made, source=damaged("message_null"))
+
     def test_not_where_nothing_was_lost(self, found):
         made = replace(launch(events=(event("load_begin"),)), config=Config())
         assert "config_line_lost" not in found(made)

@@ -43,6 +43,19 @@ def test_only_the_first_start_after_it(found):
     assert [one.launch for one in result["stale_unit"]] == ["L2"]
 
 
+VIM = "/usr/bin/vim /etc/systemd/system/sglang.service"
+
+
+def test_an_editor_hides_what_it_wrote(found):
+    (one,) = found(launch(), launch(hour=1), trail=[sudo(VIM, 50), RESTART])["stale_unit"]
+    assert (one.severity, one.launch) == ("info", "L2")
+
+
+def test_an_editor_followed_by_a_reload_or_a_change(found):
+    assert "stale_unit" not in found(launch(), launch(hour=1), trail=[sudo(VIM, 50), RELOAD, RESTART])
+    assert "stale_unit" not in found(launch(), launch(hour=1, context=65536), trail=[sudo(VIM, 50), RESTART])
+
+
 def test_a_second_edit_replaces_the_first(found):
     back = SED.replace("32768/--context-length 200000", "200000/--context-length 32768")
     assert "stale_unit" not in found(launch(), launch(hour=1), trail=[sudo(SED, 50), sudo(back, 51, line=8)])

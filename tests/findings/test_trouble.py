@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.build import event, failed, launch
 
@@ -34,7 +36,7 @@ class TestOutOfMemory:
     @pytest.mark.parametrize(
         ("before", "phase"),
         [
-            ((), "load"),
+            (("server_args",), "load"),
             (("load_begin",), "load"),
             (("load_begin", "load_end"), "sizing"),
             (("load_end", "kv_pool"), "sizing"),
@@ -51,8 +53,13 @@ class TestOutOfMemory:
         assert one.severity == "error"
         assert [kind for kind in result if kind.startswith("oom_")] == [f"oom_at_{phase}"]
 
+    def test_without_any_line_before_it_only_the_traceback_tells(self, found):
+        assert "oom_somewhere" in found(failed("L1", event("oom_cuda")))
+        line = replace(event("exception"), text="File model_runner.py in init_memory_pool")
+        assert "oom_at_sizing" in found(failed("L1", line, event("oom_cuda")))
+
     def test_at_load_the_fraction_does_not_help(self, found):
-        (one,) = found(failed("L1", event("oom_cuda")))["oom_at_load"]
+        (one,) = found(failed("L1", event("load_begin"), event("oom_cuda")))["oom_at_load"]
         assert "does not matter" in one.fix
 
     def test_at_run_time_the_fraction_goes_down(self, found):

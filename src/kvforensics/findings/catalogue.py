@@ -11,6 +11,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "oom_at_sizing": ("error", "the GPU ran out of memory while the pools were allocated"),
     "oom_at_graph_capture": ("error", "the GPU ran out of memory while graphs were captured"),
     "oom_at_runtime": ("error", "the GPU ran out of memory while serving"),
+    "oom_somewhere": ("error", "the GPU ran out of memory, and no line tells in which phase"),
     "oom_host": ("error", "the kernel or systemd killed the server for memory of the host"),
     "not_enough_memory": ("error", "the weights left too little for the pools under the fraction"),
     "max_total_tokens_above_profile": (

@@ -17,6 +17,19 @@ if TYPE_CHECKING:
     from kvforensics.launches import Launch
 
 _LOST = ("message_null", "message_binary", "truncated_repr", "split_lost", "too_long_line", "blob_data")
+_LATER = frozenset(
+    {
+        "init_begin",
+        "init_end",
+        "load_begin",
+        "load_end",
+        "kv_pool",
+        "pool_end",
+        "summary",
+        "ready",
+        "oom_cuda",
+    }
+)
 _GAP = timedelta(hours=1)
 _DEEPEST = 6
 
@@ -47,7 +60,7 @@ def _config(scene: Scene, launch: Launch) -> Iterator[Finding]:
             evidence=scene.places(event) or scene.evidence(launch, "config"),
         )
         return
-    if launch.config.source == "server_args" or not launch.complete_start:
+    if launch.config.source == "server_args" or not launch.complete_start or not _got_past(launch):
         return
     lost = _damage(scene, launch)
     if lost is None:
@@ -68,6 +81,11 @@ def _config(scene: Scene, launch: Launch) -> Iterator[Finding]:
         at=launch.started_at,
         evidence=(place,),
     )
+
+
+def _got_past(launch: Launch) -> bool:
+    """Whether a later line proves that the settings line was printed."""
+    return launch.ready_at is not None or any(e.kind in _LATER for e in launch.events)
 
 
 def _damage(scene: Scene, launch: Launch) -> tuple[str, Place] | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kvforensics.changes import diff
 from kvforensics.config_sources.edits import edits_from_sudo
 from kvforensics.findings.scene import Finding, Scene, finding
+from kvforensics.knowledge.knobs import is_drawn
 from kvforensics.settings import UNKNOWN, name_in, same
 
 if TYPE_CHECKING:
@@ -25,24 +27,30 @@ class _Pending:
 
     event: Event
     before: dict[str, Any]
-    after: dict[str, Any]
+    after: dict[str, Any]  # empty where the command does not show what was written
+    path: str | None = None
     reloaded: bool = False
 
 
 def stale_units(scene: Scene) -> Iterator[Finding]:
     """Yield starts that ran with a value that an edit before them had replaced.
 
-    Only an edit whose new value stands in the command counts, and only the first start after it.
+    An edit whose new value stands in the command is compared with it. Of one that hides it (an editor),
+    only this is said: that no daemon-reload followed, and that no setting differs from the start before.
+    Only the first start after an edit counts.
     """
     waiting: list[_Pending] = []
+    before: Launch | None = None
     for moment in _moments(scene):
         if isinstance(moment, tuple):
             event, edit = moment
             _take(scene, waiting, event, edit)
             continue
-        for edit_before in waiting:
-            yield from _compare(scene, moment, edit_before)
-        waiting = []
+        for edited in waiting:
+            yield from (
+                _compare(scene, moment, edited) if edited.after else _hidden(scene, before, moment, edited)
+            )
+        waiting, before = [], moment
 
 
 def _moments(scene: Scene) -> list[tuple[Event, Edit] | Launch]:
@@ -66,10 +74,10 @@ def _take(scene: Scene, waiting: list[_Pending], event: Event, edit: Edit) -> No
     if edit.action == "daemon_reload":
         for one in waiting:
             one.reloaded = True
-    if edit.action == "edit" and edit.after and _is_mine(scene, edit):
+    if edit.action == "edit" and _is_mine(scene, edit) and (edit.after or edit.unit is not None):
         settings = {name for name, _ in edit.after}
         waiting[:] = [one for one in waiting if not settings & one.after.keys()]
-        waiting.append(_Pending(event, dict(edit.before), dict(edit.after)))
+        waiting.append(_Pending(event, dict(edit.before), dict(edit.after), edit.path))
 
 
 def _is_mine(scene: Scene, edit: Edit) -> bool:
@@ -100,6 +108,25 @@ def _compare(scene: Scene, launch: Launch, edit: _Pending) -> Iterator[Finding]:
             at=edit.event.at,
             evidence=(*scene.places(edit.event), *scene.evidence(launch, "config")),
         )
+
+
+def _hidden(scene: Scene, before: Launch | None, launch: Launch, edit: _Pending) -> Iterator[Finding]:
+    """Yield an edit in an editor that nothing of the next start shows, where systemd was not told of it."""
+    if before is None or edit.reloaded or "none" in (before.config.source, launch.config.source):
+        return
+    if any(not is_drawn(change.setting) for change in diff(before, launch)):
+        return
+    yield finding(
+        "stale_unit",
+        launch,
+        f"{edit.path or 'The unit'} was edited, and {launch.id} started with the same settings",
+        "No daemon-reload stands between the edit and the start, so systemd may have started the old unit. "
+        "What was written is not in the log.",
+        "systemctl daemon-reload, then restart; then compare the settings line with the unit file.",
+        at=edit.event.at,
+        evidence=(*scene.places(edit.event), *scene.evidence(launch, "config")),
+        severity="info",
+    )
 
 
 def _ran_with(launch: Launch, setting: str) -> Any:

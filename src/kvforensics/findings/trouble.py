@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from kvforensics.events import Event
     from kvforensics.launches import Launch
+    from kvforensics.verdicts.failure import Failure
 
 _TOO_SMALL = ("weights_leave_nothing", "not_enough_memory", "state_cache_too_small")
 _OOM_FIX = {
@@ -41,7 +42,7 @@ def _failed_start(scene: Scene, launch: Launch) -> Iterator[Finding]:
         launch,
         f"{launch.id} failed to start: {cause.text}",
         _how_far(launch),
-        _fix(launch, cause.cause),
+        _fix(launch, cause),
         at=cause.event.at if cause.event is not None else launch.ended_at or launch.last_at,
         evidence=scene.places(cause.event) or scene.evidence(launch, "config"),
     )
@@ -49,7 +50,7 @@ def _failed_start(scene: Scene, launch: Launch) -> Iterator[Finding]:
 
 def _how_far(launch: Launch) -> str:
     if launch.config.source == "none":
-        return "It died before its settings were printed."
+        return "Its settings are not in the log."
     if launch.memory.before_load_gib is None:
         return "It died before the weights were loaded."
     if launch.memory.after_load_gib is None:
@@ -59,8 +60,8 @@ def _how_far(launch: Launch) -> str:
     )
 
 
-def _fix(launch: Launch, cause: str) -> str | None:
-    if cause == "context_rejected":
+def _fix(launch: Launch, cause: Failure) -> str | None:
+    if cause.cause == "context_rejected":
         event = first_event(launch, "context_rejected")
         limit = number(event.fields.get("derived")) if event else None
         at_most = f" at most {limit:,.0f}" if limit is not None else " lower"
@@ -68,10 +69,10 @@ def _fix(launch: Launch, cause: str) -> str | None:
             f"Set context_length to{at_most}, or give the model a rope scaling, or set "
             "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1."
         )
-    if cause == "not_enough_memory":
+    if cause.cause == "not_enough_memory":
         return advice.for_small_budget(launch) or "Raise mem_fraction_static."
-    if cause == "oom":
-        return advice.for_headroom(launch)
+    if cause.cause == "oom":
+        return _oom_fix(launch, cause.phase)
     return None
 
 
@@ -102,7 +103,7 @@ def _too_small(scene: Scene, launch: Launch) -> Iterator[Finding]:
 
 
 def _gpu_oom(scene: Scene, launch: Launch) -> Iterator[Finding]:
-    seen: set[str] = set()
+    seen: set[str | None] = set()
     for event in launch.events:
         if event.kind != "oom_cuda":
             continue
@@ -112,19 +113,32 @@ def _gpu_oom(scene: Scene, launch: Launch) -> Iterator[Finding]:
         seen.add(phase)
         tried = number(event.fields.get("tried_gib"))
         yield finding(
-            f"oom_at_{phase}",
+            f"oom_at_{phase}" if phase else "oom_somewhere",
             launch,
-            f"The GPU ran out of memory {_PHASES[phase]}",
-            (f"It tried to allocate {tried:.2f} GiB. " if tried is not None else "")
-            + "This memory is not the pools': they stand inside the fraction; it is what the fraction leaves."
-            if phase != "load"
-            else "The weights did not fit.",
-            _OOM_FIX.get(phase) or advice.for_headroom(launch),
+            f"The GPU ran out of memory{' ' + _PHASES[phase] if phase else ''}",
+            (f"It tried to allocate {tried:.2f} GiB. " if tried is not None else "") + _OOM_DETAIL[phase],
+            _oom_fix(launch, phase),
             at=event.at,
             evidence=scene.places(event),
         )
 
 
+def _oom_fix(launch: Launch, phase: str | None) -> str | None:
+    if phase is None:
+        return (
+            "Look at what was printed before it: an error at load and one while serving need opposite moves."
+        )
+    return _OOM_FIX.get(phase) or advice.for_headroom(launch)
+
+
+_BESIDE = "It is not the pools that are short: they stand inside the fraction, this is what it leaves."
+_OOM_DETAIL = {
+    "load": "The weights did not fit.",
+    "sizing": "The pools that the fraction allows did not fit into what was really free.",
+    "graph_capture": _BESIDE,
+    "runtime": _BESIDE,
+    None: "The lines before it are not in the log.",
+}
 _PHASES = {
     "load": "while the weights were loaded",
     "sizing": "while the pools were allocated",

@@ -35,7 +35,7 @@ def reconcile(launch: Launch) -> Budget:
         closes=closes,
         why_not=why_not,
         predicted_tokens=predicted,
-        residual_percent=None if residual is None else round(residual, 1),
+        residual_percent=None if residual is None else round(residual, 1) + 0.0,  # never -0.0
         error_percent=_error_percent(known),
         binding=binding,
         bytes_per_token=_bytes_paid(known) if binding == "memory" else None,
@@ -79,4 +79,4 @@ def _error_percent(known: Facts) -> float | None:
 
 
 def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    return None if value is None else round(value, 4) + 0.0  # never -0.0

@@ -31,7 +31,7 @@ class Failure:
 
     cause: str  # context_rejected | not_enough_memory | oom | usage_error | exception | unknown
     event: Event | None
-    phase: str | None = None  # of an out-of-memory error, one of PHASES
+    phase: str | None = None  # of an out-of-memory error, one of PHASES; None where no line tells
 
     @property
     def about_memory(self) -> bool:
@@ -90,8 +90,11 @@ def failure(launch: Launch) -> Failure:
     return Failure("unknown", next((e for k in others if (e := first_event(launch, k))), None))
 
 
-def oom_phase(launch: Launch, oom: Event) -> str:
-    """Return the phase of the start in which a GPU ran out of memory, by the lines of its rank before it."""
+def oom_phase(launch: Launch, oom: Event) -> str | None:
+    """Return the phase of the start in which a GPU ran out of memory, by the lines of its rank before it.
+
+    Without any line of the start, the traceback's functions tell; None where they do not either.
+    """
     seen = set()
     for event in launch.events:
         if event is oom:
@@ -104,7 +107,20 @@ def oom_phase(launch: Launch, oom: Event) -> str:
         return "graph_capture"
     if seen & {"load_end", "kv_dtype", "kv_pool", "swa_split", "mamba_pool"}:
         return "sizing"
-    return "load"
+    return "load" if seen & {"server_args", "init_begin", "init_end", "load_begin"} else _by_traceback(launch)
+
+
+def _by_traceback(launch: Launch) -> str | None:
+    text = " ".join(e.text or "" for e in launch.events if e.kind in ("exception", "oom_cuda"))
+    return next((phase for phase, words in _FUNCTIONS if any(word in text for word in words)), None)
+
+
+_FUNCTIONS = (
+    ("runtime", ("event_loop", "run_batch")),
+    ("graph_capture", ("cuda_graph_runner", "init_cuda_graphs", "init_device_graphs")),
+    ("sizing", ("init_memory_pool", "memory_pool.py", "kv_cache_configurator")),
+    ("load", ("load_model", "load_weights")),
+)
 
 
 def names(launch: Launch, setting: str) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kvforensics.changes import diff
 from kvforensics.knowledge import knob, patterns_of
+from kvforensics.verdicts import advice
 from kvforensics.verdicts.attribution import attribute, leaders_of, may_move_pool
 from kvforensics.verdicts.cuts import of_cut
 from kvforensics.verdicts.decision import Decision, shown
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from kvforensics.launches import Launch
     from kvforensics.launches.history import ServiceHistory
     from kvforensics.sizing import Budget
-    from kvforensics.verdicts.attribution import Attribution
+from kvforensics.verdicts.attribution import Attribution
 
 _NO_OPS = ("inert", "masked", "noise")
 _PURPOSES = ("pool", "admission", "concurrency", "headroom")
@@ -123,7 +124,7 @@ def decide(pair: Situation, change: Change, who: Attribution) -> Decision:
         )
     net = pair.changed(change.setting) or change
     if pattern is not None and pattern.outcome in _NO_OPS:
-        return Decision("no_op", pattern.code, _said(pair, net, pattern), pattern.fix)
+        return Decision("no_op", pattern.code, _said(pair, net, pattern), _fix(pair, pattern))
     lost = lost_to_oom(pair, net)
     if lost is not None:
         return lost
@@ -168,6 +169,16 @@ def _is_innocent(known: Knob | None, pattern: Pattern | None) -> bool:
     if known.mistaken_for or known.purpose in _PURPOSES:
         return False
     return not known.affects
+
+
+def _fix(pair: Situation, pattern: Pattern) -> str | None:
+    """Return a pattern's fix, with numbers where the rule gives them."""
+    numbers = None
+    if pattern.code == "masked_by_max_total_tokens":
+        numbers = advice.for_pool(pair.newer)
+    elif pattern.code == "masked_by_pool":
+        numbers = advice.for_context(pair.newer, pair.newer.context_len)
+    return numbers or pattern.fix
 
 
 def _said(pair: Situation, change: Change, pattern: Pattern) -> str:

@@ -58,6 +58,8 @@ def accused(pair: Situation, change: Change, cause: Failure) -> bool:
     pool = expected(known, "pool_tokens", way)
     if cause.cause == "not_enough_memory":
         return pool == -1 or (pool is None and known.curated)
+    if cause.phase is None:
+        return False
     if cause.phase == "load":
         return known.role in _WEIGHTS and _touches_weights(known) and pool in _MAY_SHRINK
     if cause.phase == "sizing":
@@ -80,12 +82,14 @@ def of_recovery(pair: Situation, change: Change) -> Decision | None:
     """Judge a change after a failed start where the last good launch cannot: None where it can.
 
     With a last good launch whose value was another, the effects against it judge. Where the value is back
-    at that launch's, or there is none, only the failure's own line can prove that the change helped.
+    at that launch's, or there is none, only the failure's own line can prove that the change helped; where
+    the failed start got as far as its pools, its effects judge what the failure does not.
     """
     if pair.before.end != "failed_start":
         return None
-    no_base = pair.older is pair.before
-    if not no_base and pair.changed(change.setting) is not None:
+    pool_stood = pair.older is pair.before and pair.before.pool_tokens is not None
+    no_base = pair.older is pair.before and not pool_stood
+    if not no_base and not pool_stood and pair.changed(change.setting) is not None:
         return None
     if pair.newer.ready_at is None:
         return None
@@ -102,6 +106,8 @@ def of_recovery(pair: Situation, change: Change) -> Decision | None:
             None,
             "sole",
         )
+    if pool_stood:
+        return None
     if no_base:
         return Decision(
             "unproven",
