@@ -98,6 +98,7 @@ class Source:
             self.damaged[kind] = Damage(kind, count, line)
         else:
             known.count += count
+            known.first_line = min(known.first_line, line)
 
 
 @dataclass(slots=True)
