@@ -227,7 +227,7 @@ def ts(lines):
 
 def script(lines):
     begin = b'Script started on 2026-05-20 14:03:11+00:00 [TERM="xterm"]'
-    return [begin, *(line + b"\r" for line in lines), b"", b'Script done on 2026-05-20 15:00:00 [COMMAND_EXIT_CODE="0"]']
+    return [begin, *(line + b"\r" for line in lines), b'Script done on 2026-05-20 15:00:00 [COMMAND_EXIT_CODE="0"]']
 
 
 TEXT = (docker_text, cri, compose_v1, compose_v2, compose_coloured, kubectl, kubectl_prefix, srun)

@@ -59,7 +59,7 @@ def read_lines(data: bytes) -> pl.Series:
     r"""Split at ``\n`` only, drop one ``\r`` before it, replace what is not UTF-8."""
     if not data:
         return pl.Series("line", [], dtype=pl.String)
-    plain = b"\n" + data  # polars decompresses bytes that begin like a gzip, zlib or zstd stream, `x^` among them
+    plain = b"\n" + data  # polars decompresses what begins like a gzip, zlib or zstd stream, as `x^` does
     try:
         return pl.read_lines(plain)["line"][1:]
     except pl.exceptions.ComputeError:

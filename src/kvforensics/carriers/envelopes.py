@@ -33,6 +33,7 @@ _CLOCK = r"^(?P<wall>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<m
 _QUOTE = r"^ {0,3}(?:> ?)+"
 _MOST = 0.5
 _NEARLY_ALL = 0.9
+_FEWEST = 3  # lines that make an indent of all
 _SCRIPT = re.compile(rb"^Script started on ")
 _CONTROLS = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][A-Za-z0-9]|\x1b[=>]|\x08"
 
@@ -161,7 +162,7 @@ def _indent(lines: list[bytes]) -> int:
     """Return by how much the lines are indented alike; a tenth of them may be a tool's own."""
     indents = [len(line) - len(line.lstrip(b" \t")) for line in lines]
     indented = [indent for indent in indents if indent]
-    return min(*indented, 200) if len(indented) >= _NEARLY_ALL * max(len(lines), 1) else 0
+    return min(*indented, 200) if len(indented) >= max(_NEARLY_ALL * len(lines), _FEWEST) else 0
 
 
 RAY_PREFIX = Prefix("ray", RAY)

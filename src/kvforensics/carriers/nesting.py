@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 DEEPEST = 8  # of carriers inside of each other
 LEAST_SHARE = 0.3  # of the messages that must be a carrier's
 BLOCK_BYTES = 1 << 20
+_ONCE = {"compose", "slurm", "quoted"}  # a second one would be the text's own bar, number or indent
 _NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, turned back afterwards
 
 
@@ -43,7 +44,7 @@ def unnested(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Da
     for _ in range(DEEPEST):
         held, rest = _held(rest)
         head = _head(held)
-        carrier = _inner_carrier(head)
+        carrier = _inner_carrier(head, {context.source.carrier, *context.source.layers})
         rest = chain(held, rest)
         if carrier is None:
             break
@@ -84,10 +85,12 @@ def _head(held: list[pl.DataFrame]) -> Head:
     return Head.of("\n".join(message.replace("\n", _NEWLINE) for message in messages).encode())
 
 
-def _inner_carrier(head: Head) -> Carrier | None:
+def _inner_carrier(head: Head, around: set[str]) -> Carrier | None:
     best, best_score = None, LEAST_SHARE
     for carrier in (*registry.CARRIERS, *ENVELOPES):
-        score = carrier.score(head) if carrier.name != "plain" else 0.0
+        if carrier.name == "plain" or (carrier.name in _ONCE and carrier.name in around):
+            continue
+        score = carrier.score(head)
         if score > best_score:
             best, best_score = carrier, score
     return best

@@ -60,7 +60,7 @@ class Slurm:
                     "damage": block.damage(),
                     "_more": pl.select(pl.when(full).then(MORE_CERTAIN).otherwise(MORE_NO)).to_series(),
                     "_key": parts["task"],
-                    "_raw": raw_messages(block, _LABELLED),
+                    "_raw": _raw(block),
                 },
             )
 
@@ -71,6 +71,20 @@ def _full_pieces(block: Block, parts: pl.DataFrame) -> pl.Series:
     if not is_utf8(block.data) or b"\r\n" in block.data:
         sizes = pl.Series([_size(line) for line in block.data.removesuffix(b"\n").split(b"\n")])
     return (sizes == PIECE_BYTES) & parts["task"].is_not_null()
+
+
+def _raw(block: Block) -> list[bytes | None] | None:
+    """Return the bytes of pieces that are no text of their own: half a character, or a CR before the cut."""
+    raw = raw_messages(block, _LABELLED)
+    if b"\r\n" not in block.data:
+        return raw
+    lines = block.data.removesuffix(b"\n").split(b"\n")
+    raw = raw or [None] * len(lines)
+    for row, line in enumerate(lines):
+        piece = _LABELLED.sub(b"", line, count=1)
+        if len(piece) == PIECE_BYTES and piece.endswith(b"\r"):
+            raw[row] = piece
+    return raw
 
 
 def _size(line: bytes) -> int:

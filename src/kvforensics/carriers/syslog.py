@@ -34,6 +34,11 @@ _NEW = (
     rf"^{_PRIORITY}1 (?P<time>{STAMP}|-) (?P<host>[^ ]{{1,255}}) (?P<ident>[^ ]{{1,48}})"
     rf" (?P<pid>[^ ]{{1,128}}) [^ ]{{1,32}} {_DATA}(?: (?P<message>.*))?$"
 )
+_CERTAIN = [
+    compiled(rf"^{STAMP} [^ ]+ (?:[^ \[\]{{}}\":]+\[[0-9]+\]|sudo|su|kernel|rsyslogd|audit):"),
+    compiled(_NEW),
+    compiled(_BSD),
+]
 _SINGLE = compiled(_NEW.replace("(?: (?P<message>.*))?$", " "))
 _DOUBLED = compiled(
     _NEW.replace("(?: (?P<message>.*))?$", "  ")
@@ -54,7 +59,7 @@ class Syslog:
     name = "syslog"
 
     def score(self, head: Head) -> float:
-        """Return the share of syslog lines.
+        """Return the share of syslog lines; those without pid, which any text may look like, count half.
 
         ISO lines without a fraction, and those among lines that only journalctl prints, are its `short-iso`
         of systemd 257 and later, which has the same form.
@@ -62,7 +67,7 @@ class Syslog:
         iso = [line for line in head.lines if _BARE.match(line)]
         if iso and (not share(iso, _FRACTION) or share(head.lines, _JOURNAL)):
             return 0.0
-        return share(head.lines, *_LINES)
+        return (share(head.lines, *_LINES) + share(head.lines, *_CERTAIN)) / 2
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the lines; one of another form keeps its text and has neither time nor host."""
