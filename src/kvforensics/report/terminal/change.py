@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kvforensics.verdicts.verdict import Effect, Effects, Verdict
 
 _MOST_TRAIL = 12
-_LONGEST_COMMAND = 400
+_LONGEST_COMMAND, _LONGEST_WORDS = 400, 100
 _INDENT = 4
 
 
@@ -74,7 +74,7 @@ def draw_trail(trail: Sequence[Event], paths: Sequence[str], page: Page) -> None
             said.append_text(page.text((f"{user or 'someone'!s} ran ", "dim")))
             said.append_text(page.text((inert(str(command), _LONGEST_COMMAND), "italic")))
         else:
-            said.append_text(page.text(inert((event.text or event.kind).strip(), _LONGEST_COMMAND)))
+            said.append_text(page.text(inert((event.text or event.kind).strip(), _LONGEST_WORDS)))
         said.append_text(page.text((f"  {paths[event.source]}:{event.line}", "dim")))
         page.prose(said, rail=_rail(page), hang=10)
     if len(trail) > _MOST_TRAIL:

@@ -38,7 +38,7 @@ def draw_coverage(analysis: Analysis, page: Page, *, most: int | None = _FEW) ->
     shapes = coverage.unknown_shapes[:most]
     for shape in shapes:
         first = f"{shape.first.path}:{shape.first.line}"
-        said = f"{count(shape.count)} × {inert(shape.shape, _LONGEST_SHAPE)}"
+        said = f"{count(shape.count)} × {inert(shape.shape, min(_LONGEST_SHAPE, page.width - 12))}"
         page.prose(page.text(said, (f"  first {first}", "dim")), rail=bare, indent=2, hang=2)
     if len(shapes) < len(coverage.unknown_shapes):
         more = len(coverage.unknown_shapes) - len(shapes)
