@@ -64,6 +64,7 @@ HARMLESS = [
     "hf_overrides='{}', hf_chat_template_name=None, risk-free, task-parallel, hf_transformers_utils",
     "http://127.0.0.1:30000/v1/models@main and ssh://git@example.org/x",
     "Bearer token is missing; set --api-key to require one",
+    "api_keys=[], api_key=(), cmd=" + b"systemctl restart sglang".hex().upper(),
     "--ssl-keyfile /etc/key.pem --ssl-certfile /etc/cert.pem",
     "api_key=<redacted>, admin_api_key='<redacted>', HF_TOKEN=****",
 ]
@@ -174,6 +175,10 @@ def test_an_environment_line(variable, secret, form):
             "-----BEGIN PRIVATE KEY-----\nMIIE\nabc\n-----END PRIVATE KEY-----",
             f"-----BEGIN PRIVATE KEY-----{REDACTED}-----END PRIVATE KEY-----",
         ),
+        ("api_keys=['abc', 'd]ef'], b=1", f"api_keys=[{REDACTED}], b=1"),
+        ('"authorization": ["Basic Zm9v", "x"], "b": 1', f'"authorization": [{REDACTED}], "b": 1'),
+        ("cmd=" + b"serve --api-key abc".hex().upper() + " exe=x", f"cmd={REDACTED} exe=x"),
+        (b"HF_TOKEN=abcdef serve".hex(), REDACTED),
         ("python3 --api-key\0abc\0--tp\x008", f"python3 --api-key\0{REDACTED}\0--tp\x008"),
     ],
 )

@@ -38,6 +38,8 @@ _ARGUMENT = re.compile(
 )
 _OPEN = re.compile(r"""[bBrRuU]{0,2}(?P<slashes>\\*)(?P<quote>["'])""")
 
+_LIST = re.compile(r"""[\[(](?=\s{0,40}\\*["'])""")
+
 # A quote inside a bare word (shell: a'b'c) belongs to it unless something that separates follows.
 _BARE = re.compile(r"""(?:[^\s"'\0]|["'](?=[^\s,;:)\]}"'\\\0]))*""")
 _REST_OF_LINE = re.compile(r"""[^"'\r\n\0]*""")  # headers with several words
@@ -67,6 +69,9 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}){8,65536}(?![0-9A-Za-z])")
 
 
 class _Span(NamedTuple):
@@ -177,6 +182,10 @@ def _shaped(text: str) -> Iterator[_Span]:
         start, end = match.span("query") if match["query"] else match.span()
         if text[start:end].lower() not in _UNSET:
             yield _Span(start, end, _REFERENCE.fullmatch(text, start, end) is None)
+    for match in _HEX.finditer(text):  # the kernel's audit writes commands so
+        said = bytes.fromhex(match[0]).decode("utf-8", "replace").replace("\0", " ")
+        if redact(said) != said:
+            yield _Span(*match.span(), sure=True)
 
 
 def _assigned(text: str) -> Iterator[_Span]:
@@ -218,6 +227,10 @@ def _value(text: str, start: int, end: int) -> _Span | None:
     if not between:
         return None
     at = between.end()
+    listed = _LIST.match(text, at)
+    if listed:
+        at = listed.end()
+        return _Span(at, stop, sure=True) if (stop := _list_end(text, at)) > at else None
     opened = _OPEN.match(text, at)
     enclosing = None if between["close"] else _quote_before(text, start)
     if opened:
@@ -230,13 +243,22 @@ def _value(text: str, start: int, end: int) -> _Span | None:
     value = text[at:stop]
     if not opened and (_says_nothing(name, value) or (flag and value.startswith("--"))):
         return None
-    if value.lower() in _UNSET or not value.strip("*"):
+    if value.lower() in _UNSET or not value.strip("*[({"):
         return None
     bare = not opened and not flag
     if bare and "token" in name.lower() and name != name.upper() and _NUMBER.fullmatch(value):
         return None  # a count of tokens
     code = bare and name == name.lower() and _CODE.fullmatch(value) is not None
     return _Span(at, stop, not (code or _REFERENCE.fullmatch(value)))
+
+
+def _list_end(text: str, at: int) -> int:
+    """Return where a list of quoted values ends: before its bracket, or at the end of the text."""
+    while at < len(text) and text[at] not in "])":
+        opened = _OPEN.match(text, at)
+        at = _closing(text, opened.end(), opened["quote"], len(opened["slashes"])) if opened else at
+        at += 1 + (len(opened["slashes"]) if opened else 0)
+    return min(at, len(text))
 
 
 def _says_nothing(name: str, value: str) -> bool:

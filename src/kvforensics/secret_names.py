@@ -160,5 +160,7 @@ LITERALS = (
         "gho_",
         "ghp_",
     ),
+    *(word.encode().hex() for word in ("key", "KEY", "oken", "OKEN", "secret", "SECRET", "pass", "PASS")),
+    *(word.encode().hex() for word in ("--ap", "--ad", "earer", "sk-", "hf_", "://")),
     *("ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "akia", "asia", "aiza", "://", "private key"),
 )
