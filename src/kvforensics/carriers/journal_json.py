@@ -48,6 +48,8 @@ _ANY_DECODER = msgspec.json.Decoder()
 _key = attrgetter(*(_ATTRIBUTES[field] for field in KEY_FIELDS))
 _rare = attrgetter(*(_ATTRIBUTES[field] for field in RARE_FIELDS))
 _place = attrgetter(*(_ATTRIBUTES[field] for field in ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP")))
+_all = attrgetter(*_ATTRIBUTES.values())
+_DEFAULTS = (NO_MESSAGE, *(ABSENT for _ in FIELDS[1:]))
 _NOWHERE = (NO_MESSAGE, ABSENT, ABSENT)
 _NOTHING_RARE = (ABSENT,) * len(RARE_FIELDS)
 
@@ -190,12 +192,18 @@ def _decoded(block: Block) -> _Decoded | None:
 
 def _entry(line: bytes) -> tuple[dict[str, Any], str | None]:
     """Read one object and its damage; what is broken gives its complete fields, what is no entry its text."""
-    fields = _fields(line)
+    try:
+        row = _DECODER.decode(line)
+    except (msgspec.MsgspecError, RecursionError):
+        fields = _fields(line)
+        kind = None if is_utf8(line) else "invalid_utf8"
+    else:  # bad bytes in a field that nobody needs are no damage
+        values = zip(FIELDS, _all(row), _DEFAULTS, strict=True)
+        fields, kind = {field: value for field, value, default in values if value is not default}, None
     if fields is None:
         return _torn(line)
-    kind = None if is_utf8(line) else "invalid_utf8"
     if not any(field in fields for field in ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP")):
-        return {"MESSAGE": line.decode(errors="replace")}, kind
+        return {"MESSAGE": line.decode(errors="replace")}, None if is_utf8(line) else "invalid_utf8"
     return {field: _known_type(fields[field]) for field in FIELDS if field in fields}, kind
 
 
