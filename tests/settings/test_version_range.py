@@ -102,3 +102,24 @@ def test_contradicting_lines_tell_nothing():
     earlier = event("load_end", avail_gib=1.0)
     later = event("pool_below_context", pool_tokens=1, context_len=2)
     assert version_range((), events=[earlier, later]) is None
+
+
+def test_flags_narrow():
+    line = [
+        "--model-path",
+        "/m",
+        "--speculative-dflash-draft-window-size",
+        "2048",
+        "--speculative-ddtree-budget",
+        "8",
+    ]
+    assert version_range((), flags=line) == VersionRange("0.5.11", "0.5.19", "command line flags")
+    pool = event("kv_pool", tokens=101134, kv_gib=6.62)
+    both = version_range((), events=[pool], flags=line)
+    assert both == VersionRange("0.5.11", "0.5.12", "line forms and command line flags")
+    assert version_range((), flags=["--tp", "8", "--vendor-x"]) is None
+    assert version_range(fields("0.5.14"), flags=line).exact == "0.5.14"
+
+
+def test_flags_that_no_release_has_together_tell_nothing():
+    assert version_range((), flags=["--enable-double-sparsity", "--attn-dp-size=8"]) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 from kvforensics.errors import InputError
@@ -19,7 +20,7 @@ def read(path: str) -> str:
     """
     try:
         if path == "-":
-            raw = sys.stdin.buffer.read(SIZE_LIMIT + 1)
+            raw = _standard_input()
         else:
             file = Path(path)
             if not file.is_file():
@@ -32,6 +33,12 @@ def read(path: str) -> str:
     if len(raw) > SIZE_LIMIT:
         raise InputError(f"is larger than {SIZE_LIMIT // 2**20} MiB", where=path, hint="is it a log?")
     return clean(raw.decode("utf-8-sig", errors="replace"))
+
+
+@cache
+def _standard_input() -> bytes:
+    """Return what standard input held; it can be read but once, and is asked for by every release."""
+    return sys.stdin.buffer.read(SIZE_LIMIT + 1)
 
 
 def clean(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kvforensics.knowledge.history import all_names, fields
 from kvforensics.knowledge.releases import VersionRange, releases, spanning, within
 from kvforensics.knowledge.signs import signs_in
+from kvforensics.settings.flags import match
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,31 +25,36 @@ def version_range(
     form: str | None = None,
     events: Iterable[Event] = (),
     lines: Iterable[str] = (),
+    flags: Iterable[str] = (),
 ) -> VersionRange | None:
     """Return the releases that fit, or None where nothing tells.
 
     `names` are the fields of `server_args=`, `form` its form (repr or dict), `events` the launch's rare
-    events, `lines` texts of its Prefill and Decode lines. Names that no release has (a fork's) do not
-    count. Of a truncated config only what is there counts, not what is absent. Where fields and lines
-    disagree, the fields win.
+    events, `lines` texts of its Prefill and Decode lines, `flags` the words of its command line. Names and
+    flags that no release has (a fork's) do not count. Of a truncated config only what is there counts, not
+    what is absent. Where they disagree, fields win over forms, and forms over flags.
     """
     shown = signs_in(events, lines)
-    by_lines = _by_signs(shown)
-    if form is not None:
-        until, since = ("0.5.18", None) if form == "repr" else (None, "0.5.19")
-        in_form = tuple(name for name in releases() if within(name, since, until))
-        by_lines = tuple(name for name in by_lines if name in in_form) or in_form
-    by_fields = _by_fields(frozenset(names) & all_names(), truncated=truncated)
-    if by_fields is not None:
-        both = [name for name in by_fields if name in by_lines]
-        if len(both or by_fields) == len(releases()):
-            return None
-        narrowed = bool(both) and len(both) < len(by_fields)
-        basis = "server_args fields and line forms" if narrowed else "server_args fields"
-        return spanning(both or by_fields, basis)
-    if len(by_lines) == len(releases()) or not (shown or form):
-        return None
-    return spanning(by_lines, "line forms")
+    known = releases()
+    told: list[str] = []
+    for fitting, basis in (
+        (_by_fields(frozenset(names) & all_names(), truncated=truncated), "server_args fields"),
+        (_by_form(form), "line forms"),
+        (_by_signs(shown), "line forms"),
+        (_by_flags(flags), "command line flags"),
+    ):
+        narrowed = tuple(name for name in known if fitting is None or name in fitting)
+        if narrowed and len(narrowed) < len(known):
+            known = narrowed
+            if basis not in told:
+                told.append(basis)
+    return spanning(known, " and ".join(told)) if told else None
+
+
+def _by_form(form: str | None) -> tuple[str, ...] | None:
+    """Return the releases that print settings as a repr (to 0.5.18) or as a dict (since 0.5.19)."""
+    since, until = {"repr": (None, "0.5.18"), "dict": ("0.5.19", None)}.get(form or "", (None, None))
+    return tuple(name for name in releases() if within(name, since, until))
 
 
 def _by_fields(names: frozenset[str], *, truncated: bool) -> tuple[str, ...] | None:
@@ -76,6 +82,16 @@ def _with_neighbour(best: str, distances: Mapping[str, int]) -> tuple[str, ...]:
     if not between:
         return (best,)
     return (best, min(between, key=lambda name: distances[name] - len(fields(best) ^ fields(name))))
+
+
+def _by_flags(words: Iterable[str]) -> frozenset[str] | None:
+    """Return the releases that know every flag that any release knows; None where they tell nothing."""
+    fitting = frozenset(releases())
+    for option in {word.partition("=")[0] for word in words if word.startswith("--")}:
+        knowing = frozenset(name for name in releases() if match(option, name) is not None)
+        if knowing:
+            fitting &= knowing
+    return fitting if 0 < len(fitting) < len(releases()) else None
 
 
 def _by_signs(shown: Sequence[Sign]) -> tuple[str, ...]:
