@@ -184,6 +184,7 @@ def test_an_environment_line(variable, secret, form):
 )
 def test_other_spellings(text, hidden):
     assert redact(text) == hidden
+    assert redact(hidden) == hidden
     assert found_secret(text)
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from kvforensics.secret_names import FLAG, HEAD, LITERALS, WORD, is_secret_name, words
+from kvforensics.secret_names import FLAG, HEAD, LITERALS, SHAPES, WORD, is_secret_name, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,23 +53,6 @@ _PROSE = words(
 _REFERENCE = re.compile(r"\$\{?\w+\}?|%\w+%?|\{\{.*\}\}|<[\w -]+>")
 _CODE = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*(?:[\[(].*)?|[A-Za-z_]\w*[\[(].*|str|bytes|bool|int|Any")
 _NUMBER = re.compile(r"[0-9][0-9.,%]*")
-
-_SHAPES = re.compile(
-    r"""
-      (?<![A-Za-z0-9_])hf_(?=[a-z]*[A-Z0-9]|[A-Za-z]{20})[A-Za-z0-9]{6,}
-    | (?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{4,}
-    | (?<![A-Za-z0-9_])(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-)[A-Za-z0-9_-]{6,}
-    | (?<![A-Za-z0-9_])(?:AKIA|ASIA|AIza)[A-Za-z0-9_-]{12,}
-    | eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?
-    | (?<=://)[^\s/?\#"'<>@:]{0,256}:[^\s/?\#"'<>]{1,512}(?=@)
-    | (?<=://)[^\s/?\#"'<>@:]{20,512}(?=@)
-    | (?i:(?<=bearer\ )(?!tokens?\b|auth\w*\b|<redacted>)[^\s"'\\]+)
-    | (?<=PRIVATE\ KEY-----)[^-]+(?:-{1,4}[^-]+)*
-    | (?<=[?&])(?i:key|sig|signature|auth|pwd|pass|x-amz-\w+)=(?P<query>[^\s&"'\#<>]+)
-    """,
-    re.VERBOSE,
-)
-
 
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}){8,65536}(?![0-9A-Za-z])")
 
@@ -178,7 +161,7 @@ def _spans(text: str) -> list[_Span]:
 
 
 def _shaped(text: str) -> Iterator[_Span]:
-    for match in _SHAPES.finditer(text):
+    for match in SHAPES.finditer(text):
         start, end = match.span("query") if match["query"] else match.span()
         if text[start:end].lower() not in _UNSET:
             yield _Span(start, end, _REFERENCE.fullmatch(text, start, end) is None)
@@ -243,7 +226,8 @@ def _value(text: str, start: int, end: int) -> _Span | None:
     value = text[at:stop]
     if not opened and (_says_nothing(name, value) or (flag and value.startswith("--"))):
         return None
-    if value.lower() in _UNSET or not value.strip("*[({"):
+    inner = value.lstrip("[({")
+    if inner.lower() in _UNSET or not inner.strip("*") or inner.startswith(REDACTED):
         return None
     bare = not opened and not flag
     if bare and "token" in name.lower() and name != name.upper() and _NUMBER.fullmatch(value):

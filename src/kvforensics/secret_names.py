@@ -1,4 +1,4 @@
-"""The names under which secrets are kept: settings, flags, environment variables, headers, parameters."""
+"""What gives a secret away: its name (setting, flag, variable, header, parameter), or its own shape."""
 
 from __future__ import annotations
 
@@ -90,6 +90,23 @@ _TAILS = sorted(
     {name[cut:] for name in SECRET_SETTINGS for cut in range(1, len(name) - 2)}, key=len, reverse=True
 )
 HEAD = re.compile(rf"""(?P<name>{"|".join(map(re.escape, _TAILS))})(?:=|'\s?:\s?|"\s?:\s?)(?=["'])""")
+
+# Secrets that need no name. `query` is a parameter's value.
+SHAPES = re.compile(
+    r"""
+      (?<![A-Za-z0-9_])hf_(?=[a-z]*[A-Z0-9]|[A-Za-z]{20})[A-Za-z0-9]{6,}
+    | (?<![A-Za-z0-9_-])sk-[A-Za-z0-9_-]{4,}
+    | (?<![A-Za-z0-9_])(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-)[A-Za-z0-9_-]{6,}
+    | (?<![A-Za-z0-9_])(?:AKIA|ASIA|AIza)[A-Za-z0-9_-]{12,}
+    | eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?
+    | (?<=://)[^\s/?\#"'<>@:]{0,256}:[^\s/?\#"'<>]{1,512}(?=@)
+    | (?<=://)[^\s/?\#"'<>@:]{20,512}(?=@)
+    | (?i:(?<=bearer\ )(?!tokens?\b|auth\w*\b|<redacted>)[^\s"'\\]+)
+    | (?<=PRIVATE\ KEY-----)[^-]+(?:-{1,4}[^-]+)*
+    | (?<=[?&])(?i:key|sig|signature|auth|pwd|pass|x-amz-\w+)=(?P<query>[^\s&"'\#<>]+)
+    """,
+    re.VERBOSE,
+)
 
 # One of these stands (whatever its case) in every text that has a secret. None of them stands in a
 # Prefill, Decode or plain access line, so that the millions of those are passed by one scan.
