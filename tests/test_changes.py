@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from kvforensics.changes import Change, diff
 from kvforensics.events import Event
-from kvforensics.knowledge import default, fields
+from kvforensics.knowledge import default, fields, releases
 from kvforensics.launches import Config, Launch, VersionRange
 from kvforensics.records import Place
 
@@ -440,3 +441,11 @@ class TestCommandLines:
         )
         found = diff(settings, self.line(2))
         assert [(c.setting, c.before, c.after) for c in found] == [("mem_fraction_static", 0.874, None)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [*pairwise(releases()), *((one, "0.5.23") for one in releases()[:-2:6])]
+)
+def test_an_upgrade_alone_changes_nothing(old, new):
+    assert diff(launch(1, old), launch(2, new)) == []
+    assert diff(launch(1, new), launch(2, old)) == []
