@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kvforensics.analysis import Analysis, analyse
     from kvforensics.options import Options
+    from kvforensics.survey import open_logs
     from kvforensics.whatif import reach, what_if
 
 __version__ = "0.1.0"
@@ -19,11 +20,12 @@ _HOMES = {
     "Analysis": "kvforensics.analysis",
     "Options": "kvforensics.options",
     "analyse": "kvforensics.analysis",
+    "open_logs": "kvforensics.survey",
     "reach": "kvforensics.whatif",
     "what_if": "kvforensics.whatif",
 }
 
-__all__ = ["Analysis", "Options", "__version__", "analyse", "reach", "what_if"]
+__all__ = ["Analysis", "Options", "__version__", "analyse", "open_logs", "reach", "what_if"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from kvforensics.assembly import coverage
 from kvforensics.carriers import expand, open_source
 from kvforensics.errors import InputError, NothingReadableError
 from kvforensics.intake import read
+from kvforensics.options import Options
 from kvforensics.parsing import Parser
 from kvforensics.records import Origins
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from kvforensics.events import EventBlock
-    from kvforensics.options import Options
     from kvforensics.records import Source
 
 
@@ -26,6 +26,21 @@ class Batch(NamedTuple):
     block: EventBlock
     sources: list[Source]
     origins: Origins
+
+
+def open_logs(paths: Iterable[str], options: Options | None = None) -> Iterator[Batch]:
+    """Yield the events of all inputs, block by block, in the order of their lines and in bounded memory.
+
+    An input that cannot be read is told to `options.warn` and left out. Raises NothingReadableError when
+    none could be read.
+    """
+    wanted = options or Options()
+
+    def unreadable(error: InputError) -> None:
+        if wanted.warn is not None:
+            wanted.warn(str(error))
+
+    yield from batches(paths, wanted, unreadable)
 
 
 def survey(paths: Iterable[str], options: Options) -> Analysis:

@@ -232,3 +232,27 @@ def test_blocks_do_not_matter(blocks):
     log = Log().start(draft=True).write("decode", rank=0, usage=0.5).write("sigterm", after=40).start()
     whole = only(log)
     assert only(log, blocks=blocks) == whole
+
+
+@pytest.mark.parametrize("origin", [{}, {"host": "n1", "ident": "python3"}])
+def test_what_a_start_says_before_its_settings_is_its_own(origin):
+    log = Log(**origin)
+    log.write("adjust__page_size", origin={"pid": 100}, value=64).start(pids=100)
+    log.write("sigterm", origin={"pid": 100})
+    log.write("adjust__mem_fraction_static", origin={"pid": 200}, value=0.8).start(pids=200)
+    if not origin:
+        for number, line in enumerate(log.lines):
+            log.lines[number] = (*line[:2], line[2]._replace(pid=None), *line[3:])
+    first, second = only(log).launches
+    assert [event.kind for event in first.events if event.kind.startswith("adjust__")] == [
+        "adjust__page_size"
+    ]
+    assert second.events[0].kind == "adjust__mem_fraction_static"
+    assert second.started_at == second.events[0].at
+    assert first.events[-1].kind == "sigterm"
+
+
+def test_a_change_while_a_start_goes_on_stays_with_it():
+    log = Log().start(ready=False).write("adjust__chunked_prefill_size", value=-1).write("ready")
+    (launch,) = only(log).launches
+    assert "adjust__chunked_prefill_size" in [event.kind for event in launch.events]

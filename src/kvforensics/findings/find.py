@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from kvforensics.findings import issues, losses, pairs, pool, trail, trouble
+from kvforensics.findings import handed, issues, losses, pairs, pool, trail, trouble
 from kvforensics.findings.scene import Finding, Scene
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def find(
         if number:
             found.extend(pairs.of_pair(scene, history.launches[:number], launch))
     found.extend(trail.stale_units(scene))
+    found.extend(handed.stale_file(scene))
     found.extend(losses.of_service(scene))
     order = {launch.id: number for number, launch in enumerate(history.launches)}
     return sorted(

@@ -111,3 +111,8 @@ def is_systemd(kind: str) -> bool:
 def proves_sglang(kind: str) -> bool:
     """Whether only an SGLang server prints this kind."""
     return not (is_systemd(kind) or kind in WEAK or kind in HOST_WIDE)
+
+
+def is_preface(kind: str) -> bool:
+    """Whether a start may say it before it prints its settings."""
+    return kind.startswith("adjust__") or kind in ("context_above_derived", "draft_context_above_derived")

@@ -33,20 +33,30 @@ def group(items: Iterable[Item], origins: Origins) -> None:
     """Set `group` of the items of one stream, in their order; items without pid keep None."""
     groups: list[_Group] = []
     by_pid: dict[int, _Group] = {}
+    of_pid: dict[int, list[Item]] = {}
     for item in items:
         pid = origins[item.origin].pid
         if pid is None or item.kind == "run":
             continue
         known = by_pid.get(pid)
-        if known is None or (item.ranks != NO_RANKS and known.ranks.get(item.ranks, pid) != pid):
-            known = _find(item, pid, groups)
-            by_pid[pid] = known
+        if known is None or _is_another(known, item, pid):
+            known = by_pid[pid] = _find(item, pid, groups)
+            for earlier in of_pid.get(pid, []) if item.kind == "server_args" else []:
+                earlier.group = known.number  # what a process said before its settings
         if item.kind == "server_args" and known.main is None:
             known.main = pid
         if item.ranks != NO_RANKS:
             known.ranks.setdefault(item.ranks, pid)
         item.group = known.number
+        of_pid.setdefault(pid, []).append(item)
     _place_runs(items, by_pid, origins)
+
+
+def _is_another(group: _Group, item: Item, pid: int) -> bool:
+    """Whether a process that was taken for one of a group shows that it is another's."""
+    if item.kind == "server_args":
+        return group.main is not None and group.main != pid
+    return item.ranks != NO_RANKS and group.ranks.get(item.ranks, pid) != pid
 
 
 def _find(item: Item, pid: int, groups: list[_Group]) -> _Group:

@@ -22,6 +22,7 @@ from kvforensics.launches.kinds import (
     TERMINAL,
     UNIT_GONE,
     UNIT_START,
+    is_preface,
     is_systemd,
 )
 
@@ -159,6 +160,17 @@ class Cutter:
         self.starts.append(Start())
         return self.starts[-1]
 
+    def _after(self, start: Start) -> Start:
+        """Open a start after another, and give it what the other's items end with but a start begins with.
+
+        Changes that the engine makes to its settings by itself are told before `server_args=`.
+        """
+        opened = self._new()
+        done = start.ready or start.summary or start.terminal or start.gone or start.served
+        while done and start.items and is_preface(start.items[-1].kind):
+            opened.items.insert(0, start.items.pop())
+        return opened
+
     def _place(self, item: Item, following: Item | None) -> Start | None:
         names = self._names(item)
         known = next((self._by_id[name] for name in names if name in self._by_id), None)
@@ -167,7 +179,7 @@ class Cutter:
             return self._place_systemd(item, known, current, named=bool(names))
         if known is not None:
             sure = any(name[0] == "invocation" for name in names)
-            return self._new() if begins_anew(known, item, following, sure=sure) else known
+            return self._after(known) if begins_anew(known, item, following, sure=sure) else known
         if names:
             if current is not None and self._adopts(current, names):
                 return current
@@ -175,9 +187,9 @@ class Cutter:
             return dead or self._new()
         dead = self._of_pid(item)
         start = dead or current
-        if start is None or begins_anew(start, item, following, sure=False):
+        if start is None:
             return self._new()
-        return start
+        return self._after(start) if begins_anew(start, item, following, sure=False) else start
 
     def _place_systemd(
         self, item: Item, known: Start | None, current: Start | None, *, named: bool
