@@ -16,6 +16,7 @@ ELEMENT_BYTES = 32 << 20  # of a longer entry nothing can be told; its lines are
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[{}\[\]]')
 _WRAPPER = re.compile(rb'^\s*"(?:events|logEvents|entries|hits|logs|data|result)"\s*:\s*[\[{]\s*$')
+_OTHER = re.compile(rb'^\s*"[^"\\]*"\s*:\s*[\[{]\s*$')  # what a wrapper holds beside its entries
 _FRAME = re.compile(rb'^[\s\[\]{},]*$|^\s*"[A-Za-z_@]+"\s*:')  # what stands between the entries of a wrapper
 
 
@@ -27,6 +28,7 @@ class Elements:
         self._size = 0
         self._depth = 0
         self._wrapped = False
+        self._beside = 0  # depth within what a wrapper holds beside its entries
 
     def feed(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
         """Yield (line number, bytes) of each entry; what is no entry comes as the line that it is."""
@@ -35,7 +37,11 @@ class Elements:
                 yield from self._continue(number, line)
                 continue
             text = line.strip()
-            if text == b"{":
+            if self._beside:
+                self._beside += _depth(line)
+            elif self._wrapped and _OTHER.match(line) and not _WRAPPER.match(line):
+                self._beside = 1
+            elif text == b"{":
                 self._held = [(number, line)]
                 self._size, self._depth = len(line), 1
             elif text in (b"[", b"]", b"],", b"", b","):
@@ -56,18 +62,20 @@ class Elements:
             return
         self._held.append((number, line))
         self._size += len(line)
-        depth = self._depth
-        for token in _TOKEN.finditer(line):
-            mark = token.group()
-            if mark in (b"{", b"["):
-                depth += 1
-            elif mark in (b"}", b"]"):
-                depth -= 1
-        self._depth = depth
-        if depth <= 0:
+        self._depth += _depth(line)
+        if self._depth <= 0:
             first = self._held[0][0]
             whole = b"\n".join(part for _, part in self._held).strip().rstrip(b",")
             self._held = []
             yield first, whole
         elif self._size > ELEMENT_BYTES:
             yield from self.close()
+
+
+def _depth(line: bytes) -> int:
+    """Return how much deeper the end of a line is than its begin."""
+    depth = 0
+    for token in _TOKEN.finditer(line):
+        mark = token.group()
+        depth += (mark in (b"{", b"[")) - (mark in (b"}", b"]"))
+    return depth

@@ -86,16 +86,18 @@ def _frame(found: list[tuple[int, Entry]], reader: EntryReader, context: Context
 
 
 def _own_frame(own: list[tuple[int, int, Entry]], context: Context) -> pl.DataFrame:
+    origins = [context.origins.intern(entry.origin) for _, _, entry in own]
+    keys = [entry.key or f"origin {number}" for number, (_, _, entry) in zip(origins, own, strict=True)]
     frame = record_frame(
         context,
         {
             "line": [line for _, line, _ in own],
             "at": pl.Series([entry.at_us for _, _, entry in own], dtype=pl.Int64),
             "message": [entry.message for _, _, entry in own],
-            "origin": [context.origins.intern(entry.origin) for _, _, entry in own],
+            "origin": origins,
             "damage": [entry.damage for _, _, entry in own],
             "_more": [entry.more for _, _, entry in own],
-            "_key": [entry.key for _, _, entry in own],
+            "_key": keys,
         },
     )
     return frame.with_columns(pl.Series("_row", [row for row, _, _ in own], dtype=pl.Int64))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DEEPEST = 8  # of carriers inside of each other
 LEAST_SHARE = 0.3  # of the messages that must be a carrier's
 BLOCK_BYTES = 1 << 20
-_ONCE = {"compose", "slurm", "quoted"}  # a second one would be the text's own bar, number or indent
+_ONCE = {"compose", "slurm"}  # a second one would be the bar or the number of the text itself
 _NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, turned back afterwards
 
 

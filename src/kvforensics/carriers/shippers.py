@@ -35,6 +35,7 @@ TIME_NAMES = (
 _HOSTS = (
     "hostname",
     "host_name",
+    "host_hostname",
     "host",
     "kubernetes_host",
     "pod_node_name",
