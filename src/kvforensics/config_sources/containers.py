@@ -10,7 +10,7 @@ import yaml
 
 from kvforensics.config_sources.source import Command
 from kvforensics.settings import canonical
-from kvforensics.settings.command_line import split
+from kvforensics.settings.words import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

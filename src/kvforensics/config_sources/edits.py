@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kvforensics.config_sources.edit import Edit, is_config, opened, paths, unit_of
 from kvforensics.config_sources.sed import sed, settings_in
-from kvforensics.settings.command_line import split
+from kvforensics.settings.words import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kvforensics.config_sources.source import Command, starts_server
-from kvforensics.settings.command_line import split
+from kvforensics.settings.words import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

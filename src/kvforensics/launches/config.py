@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.launches.kinds import is_systemd
 from kvforensics.launches.launch import Config
 from kvforensics.settings import is_server, parse_command_line
-from kvforensics.settings.command_line import split
+from kvforensics.settings.words import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable

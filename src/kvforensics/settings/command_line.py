@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.knowledge.releases import members
 from kvforensics.settings.flags import match, readable_int, takes_suffix
 from kvforensics.settings.values import same
+from kvforensics.settings.words import server_words, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +23,6 @@ CONFIG_FILE = "config"  # the key under which `asked()` says that a --config fil
 _MOST_WORDS = 20_000  # more than any system passes on
 _NEGATIVE = re.compile(r"-[0-9]+|-[0-9]*\.[0-9]+", re.ASCII)
 _UNEXPANDED = re.compile(r"\$(?:\{[A-Za-z_]|[A-Za-z_]|\()|\{\{|%[a-zA-Z]\b")
-_STARTS = re.compile(
-    r"(?:^|/)(?:launch_server(?:\.py)?|sglang_launch_server)$|^sglang\.(?:launch_server|srt\.\S+|cli\.\S+)$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,67 +74,6 @@ def parse_command_line(
     reader = _Reader(_releases_to_ask(version), expanded=expanded)
     reader.read(server_words(words[:_MOST_WORDS]))
     return reader.result(config)
-
-
-def split(text: str) -> list[str]:
-    """Return the words of a command as a shell splits it; by blanks where the quotes do not close."""
-    try:
-        return shlex.split(text.replace("\\\n", " "), comments=False)
-    except ValueError:
-        return text.split()
-
-
-def server_words(words: Sequence[str]) -> list[str]:
-    """Return the words after the server's name, be it `sglang.launch_server` or `sglang serve`.
-
-    A shell's script (`bash -c "…"`) is opened. Without any such name, the words after the program.
-    """
-    script = _script(words)
-    if script is not None:
-        return server_words(script)
-    for place, word in enumerate(words):
-        if _STARTS.search(word):
-            return _until_shell_operator(words[place + 1 :])
-        if word.rpartition("/")[2] == "sglang" and words[place + 1 : place + 2] == ["serve"]:
-            return _until_shell_operator(words[place + 2 :])
-    first = next((place for place, word in enumerate(words) if word.startswith("--")), len(words))
-    return list(words[first:])
-
-
-def is_server(words: Sequence[str]) -> bool:
-    """Tell whether a command starts SGLang's server."""
-    script = _script(words)
-    if script is not None:
-        return is_server(script)
-    return any(
-        _STARTS.search(word) is not None
-        or (word.rpartition("/")[2] == "sglang" and list(words[place + 1 : place + 2]) == ["serve"])
-        for place, word in enumerate(words)
-    )
-
-
-def _script(words: Sequence[str]) -> list[str] | None:
-    """Return the words of the script that a shell is given, or None."""
-    shells = {"sh", "bash", "dash", "zsh", "ash"}
-    for place, word in enumerate(words):
-        if word.rpartition("/")[2] in shells:
-            for option in range(place + 1, min(place + 4, len(words) - 1)):
-                if words[option].startswith("-") and words[option].endswith("c"):
-                    return split(words[option + 1])
-    return None
-
-
-def _until_shell_operator(words: Sequence[str]) -> list[str]:
-    stops = {"&&", "||", "|", ";", "&", ">", ">>", "2>&1", "2>", "&>", "<"}
-    found: list[str] = []
-    for word in words:
-        if word in stops:
-            break
-        if word.endswith(";") and not word.endswith("\\;"):
-            found.append(word[:-1])
-            break
-        found.append(word)
-    return found
 
 
 def _releases_to_ask(version: Version) -> tuple[str, ...]:
