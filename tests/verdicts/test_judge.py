@@ -374,6 +374,40 @@ class TestFailedStarts:
             "no_good_launch_before",
         )
 
+    def test_the_right_way_and_not_far_enough(self):
+        bad, worse = failed("L2", NOT_ENOUGH, fraction=0.7), failed("L3", NOT_ENOUGH, fraction=0.71)
+        v = judged(launch(), bad, worse)["mem_fraction_static"]
+        assert (v.verdict, v.reason_code) == ("unproven", "not_enough_to_start")
+
+    def test_two_that_could_each_have_cured_it_share_the_credit(self):
+        events = (event("load_end"), event("pool_end"), event("oom_cuda"))
+        bad = failed("L2", *events, fraction=0.97, running=256)
+        found = judged(launch(), bad)
+        assert {(v.verdict, v.attribution) for v in found.values()} == {("adverse", "shared")}
+        found = judged(launch(), bad, launch())
+        assert {(v.verdict, v.reason_code, v.attribution) for v in found.values()} == {
+            ("effective", "start_recovered", "shared")
+        }
+
+    def test_a_failed_start_that_had_a_pool_is_measured_itself(self):
+        events = (event("load_end"), event("pool_end"), event("oom_cuda"))
+        bad = replace(failed("L2", *events, fraction=0.97), pool_tokens=launch(fraction=0.97).pool_tokens)
+        v = judged(launch(), bad, launch(fraction=0.9))["mem_fraction_static"]
+        assert (v.verdict, v.reason_code) == ("effective", "moved_pool")
+        assert v.effects.pool_tokens.baseline is None
+        assert v.effects.free_gib.baseline == "L1"
+
+    def test_a_value_back_without_a_trial(self):
+        bad = failed(
+            "L2", event("context_rejected", asked=300000, derived=262144), context=300000, running=128
+        )
+        v = judged(launch(), bad, launch())
+        assert v["context_length"].reason_code == "start_recovered"
+        assert (v["max_running_requests"].verdict, v["max_running_requests"].reason_code) == (
+            "unproven",
+            "reverted_before_it_ran",
+        )
+
     def test_a_context_that_the_model_refuses(self):
         bad = failed("L2", event("context_rejected", asked=300000, derived=262144), context=300000)
         v = judged(launch(), bad)["context_length"]

@@ -94,6 +94,7 @@ def situation(
         older=older,
         newer=newer,
         changes=net,
+        steps=tuple(changes),
         effects=effects(newer, earlier, budgets),
         budgets=budgets,
         noise=noise(older, newer, budgets),

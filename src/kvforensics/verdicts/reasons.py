@@ -40,6 +40,7 @@ OWN = {
     "pool_not_logged": "a launch of the pair logged no pool",
     "figure_not_logged": "the figure that the setting acts on was not logged in both launches",
     "never_became_ready": "the launch never became ready in this log",
+    "not_enough_to_start": "the change goes the way that the failure asks for, and does not go far enough",
     "start_failed_for_another_cause": "the start failed, and not over this setting",
     "reverted_before_it_ran": "the value is back at the last good launch's; the failed start proves nothing",
     "no_good_launch_before": "no launch before has the figures to measure against",

@@ -33,6 +33,7 @@ class Situation:
     older: Launch
     newer: Launch
     changes: tuple[Change, ...]  # what differs between `older` and `newer`
+    steps: tuple[Change, ...]  # what differs between `before` and `newer`
     effects: Effects
     budgets: Mapping[str, Budget]
     noise: Noise

@@ -42,6 +42,14 @@ def of_failed_start(pair: Situation, change: Change, pattern_code: str | None) -
             _advice(pair, cause),
             "shared" if rivals else "sole",
         )
+    if names(pair.newer, change.setting):
+        return Decision(
+            "unproven",
+            "not_enough_to_start",
+            f"{change.setting} {shown(change.before)} to {shown(change.after)} goes the way that the failure "
+            f"asks for, and {pair.newer.id} failed all the same: {cause.text}.",
+            _advice(pair, cause),
+        )
     return Decision(
         "unproven",
         "start_failed_for_another_cause",
@@ -79,47 +87,64 @@ def takes_headroom(pair: Situation, change: Change) -> bool:
 
 
 def of_recovery(pair: Situation, change: Change) -> Decision | None:
-    """Judge a change after a failed start where the last good launch cannot: None where it can.
+    """Judge a change after a failed start where no figure can: None where the effects can.
 
-    With a last good launch whose value was another, the effects against it judge. Where the value is back
-    at that launch's, or there is none, only the failure's own line can prove that the change helped; where
-    the failed start got as far as its pools, its effects judge what the failure does not.
+    Without any launch that has a pool, only the failure's own line proves that the change helped. A value
+    that is back at the last good launch's, or that took the memory which was short, cured the start.
     """
-    if pair.before.end != "failed_start":
-        return None
-    pool_stood = pair.older is pair.before and pair.before.pool_tokens is not None
-    no_base = pair.older is pair.before and not pool_stood
-    if not no_base and not pool_stood and pair.changed(change.setting) is not None:
-        return None
-    if pair.newer.ready_at is None:
+    if pair.before.end != "failed_start" or pair.newer.ready_at is None:
         return None
     cause = failure(pair.before)
-    cured = names(pair.before, change.setting) or (
-        not no_base and cause.about_memory and _was_accused(pair, change, cause)
-    )
-    if cured:
-        return Decision(
-            "effective",
-            "start_recovered",
-            f"{pair.before.id} failed to start ({cause.text}); with {change.setting} "
-            f"{shown(change.after)} {pair.newer.id} started.",
-            None,
-            "sole",
-        )
-    if pool_stood:
+    named = names(pair.before, change.setting)
+    if pair.pool == "unknown":
+        return _cured(pair, change, cause) if named else _no_base(pair)
+    accused_of = cause.about_memory and _was_accused(pair, change, cause)
+    if pair.older is pair.before:
+        return _cured(pair, change, cause) if accused_of and not _moved_the_pool(pair, change) else None
+    if pair.changed(change.setting) is not None:
         return None
-    if no_base:
-        return Decision(
-            "unproven",
-            "no_good_launch_before",
-            f"{pair.before.id} failed to start and no launch before it has the figures to measure against.",
-        )
+    return _cured(pair, change, cause) if named or accused_of else _reverted(pair, change)
+
+
+def _cured(pair: Situation, change: Change, cause: Failure) -> Decision:
+    rivals = [
+        c
+        for c in pair.steps
+        if c.setting != change.setting
+        and not c.derived
+        and (names(pair.before, c.setting) or (cause.about_memory and _was_accused(pair, c, cause)))
+    ]
+    return Decision(
+        "effective",
+        "start_recovered",
+        f"{pair.before.id} failed to start ({cause.text}); with {change.setting} "
+        f"{shown(change.after)} {pair.newer.id} started.",
+        None,
+        "shared" if rivals else "sole",
+    )
+
+
+def _no_base(pair: Situation) -> Decision:
+    return Decision(
+        "unproven",
+        "no_good_launch_before",
+        f"{pair.before.id} failed to start and no launch before it has the figures to measure against.",
+    )
+
+
+def _reverted(pair: Situation, change: Change) -> Decision:
     return Decision(
         "unproven",
         "reverted_before_it_ran",
         f"{change.setting} is back at what {pair.older.id} had; {pair.before.id} failed before it showed "
         "anything of the other value.",
     )
+
+
+def _moved_the_pool(pair: Situation, change: Change) -> bool:
+    """Whether the pool's own figures judge the change: it sizes the pool, and the pool moved."""
+    known = knob(change.setting)
+    return pair.pool == "moved" and known is not None and known.direction["pool_tokens"] != "0"
 
 
 def _was_accused(pair: Situation, change: Change, cause: Failure) -> bool:
