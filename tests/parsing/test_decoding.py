@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing.decoding import decode, schema_of
 from kvforensics.parsing.grammar import Grammar, load
 from kvforensics.parsing.layouts import Layout, learn
-from tests.parsing.conftest import sample_lines
 
 RULES = {
     "one slot between constants": ('a: "x=" v ";"\nv: INT', "x=5;"),

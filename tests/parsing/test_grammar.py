@@ -6,10 +6,10 @@ from datetime import datetime
 
 import pytest
 from lark import Lark
+from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing import grammar
 from kvforensics.parsing.grammar import Grammar, load, names, typed
-from tests.parsing.conftest import sample_lines
 
 SMALL = """
 %import .common (INT, FLOAT, BOOL, NAME, TEXT)

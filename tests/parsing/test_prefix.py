@@ -6,10 +6,10 @@ from datetime import datetime
 from itertools import permutations
 
 import pytest
+from tests.parsing.conftest import sample_lines
 
 from kvforensics.events import Ranks
 from kvforensics.parsing.prefix import Head, prefixes
-from tests.parsing.conftest import sample_lines
 
 AT = datetime(2026, 5, 12, 10, 11, 12)
 

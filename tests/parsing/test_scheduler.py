@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing.grammar import load
-from tests.parsing.conftest import sample_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +104,7 @@ def test_all_variants_are_there() -> None:
 def test_lark_reads_every_pair(line: str) -> None:
     parsed = load("scheduler").parse(line)
     assert parsed is not None
-    assert parsed.kind == line.split()[0].lower()
+    assert parsed.kind == line.split(maxsplit=1)[0].lower()
     assert parsed.fields == expected(line)
 
 

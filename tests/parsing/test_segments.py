@@ -13,10 +13,8 @@ HEAD, OTHER = "[2026-05-12 10:11:12 TP0] ", "[2026-05-12 10:11:13 TP1] "
 
 def read(body: str, bare: bool) -> Known | None:
     """Know `a…`, and without a prefix bars and JSON."""
-    fits = (
-        body.startswith("a")
-        and "[" not in body
-        or (bare and (body.endswith("it/s]") and body.count("it/s]") == 1 or body.startswith("{")))
+    fits = (body.startswith("a") and "[" not in body) or (
+        bare and ((body.endswith("it/s]") and body.count("it/s]") == 1) or body.startswith("{"))
     )
     return Known("k", {}, "g") if fits or body.startswith("free") else None
 

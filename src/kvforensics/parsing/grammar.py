@@ -231,6 +231,24 @@ class Grammar:
                 pieces.append(escaped(text) if isinstance(pattern, PatternStr) else f"(?:{text})")
         return "".join(pieces)
 
+    def beginning(self, kind: str) -> re.Pattern[str]:
+        """Return an expression that the beginning of every text of a kind matches, for a test before Lark."""
+        return re.compile("|".join(sorted(self._beginnings([NonTerminal(kind)]), key=len, reverse=True)))
+
+    def _beginnings(self, symbols: Sequence[Symbol]) -> set[str]:
+        if not symbols:
+            return {""}
+        first, rest = symbols[0], symbols[1:]
+        if isinstance(first, NonTerminal):
+            bodies = [body.expansion for body in self._rules[first.name]]
+            if any(first in body for body in bodies):
+                return {""}
+            return {text for body in bodies for text in self._beginnings([*body, *rest])}
+        text = self._regex_of([first])
+        if not is_constant(self._patterns[first.name]) and rest and rest[0].is_term:
+            text += self._regex_of(rest[:1]) if is_constant(self._patterns[rest[0].name]) else ""
+        return {text}
+
     def earlier_like(self, kind: str, lead: str) -> list[str]:
         """Return the kinds that are tried before this one and may begin as `lead` does."""
         before = self.kinds[: self.kinds.index(kind)]

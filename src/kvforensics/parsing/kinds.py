@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kvforensics.parsing import server_args
 from kvforensics.parsing.grammar import Grammar, folder, load, names
 from kvforensics.parsing.layouts import Layout, learn, match_any
-from kvforensics.parsing.shapes import shape_of
+from kvforensics.parsing.needles import Needles
 from kvforensics.redaction import redact
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _SYSTEM_IDENT = re.compile(r"systemd(?:-[a-z]+)?|kernel|sudo|su|audit[d]?|init",
 _KEY = 6  # characters by which layouts are looked up
 _REMEMBERED = 20_000
 _LONGEST_REMEMBERED = 2_000
+_DIGITS = re.compile("[0-9]+")
+_SHAPE = 200  # characters of a text that make the shape on which a kind fails
 _FAILURES = 8  # texts of one shape on which a kind may fail before Lark is not asked again
 _SHAPES = 20_000
 
@@ -81,9 +83,9 @@ class Kinds:
         # Hot kinds stand first, so that no other kind can claim a line that their layouts read.
         found = sorted(names(), key=lambda name: (name == FOREIGN, name == SYSTEM, name != HOT, name))
         self.grammars = {name: load(name) for name in found}
-        self._kinds = [
-            (g, kind, needles) for g in self.grammars.values() for kind, needles in g.needles.items()
-        ]
+        self._kinds = [(grammar, kind) for grammar in self.grammars.values() for kind in grammar.kinds]
+        self._needles = Needles({n: grammar.needles[kind] for n, (grammar, kind) in enumerate(self._kinds)})
+        self._beginnings: dict[int, re.Pattern[str]] = {}
         self._layouts: dict[str, list[Layout]] = {}  # by the first characters of their lead
         self._counts: dict[str, int] = {}
         self._seeded: set[str] = set()
@@ -94,11 +96,17 @@ class Kinds:
     def candidates(self, text: str, writer: Writer) -> list[tuple[Grammar, str]]:
         """Return the kinds that a text may be, in the order in which they are tried."""
         barred = {Writer.SERVER: True, Writer.SYSTEM: False}.get(writer)
-        return [
-            (grammar, kind)
-            for grammar, kind, needles in self._kinds
-            if (grammar.name == SYSTEM) is not barred and any(needle in text for needle in needles)
-        ]
+        found = []
+        for number in self._needles.owners(text):
+            grammar, kind = self._kinds[number]
+            if (grammar.name == SYSTEM) is barred:
+                continue
+            beginning = self._beginnings.get(number)
+            if beginning is None:
+                beginning = self._beginnings[number] = grammar.beginning(kind)
+            if beginning.match(text):
+                found.append((grammar, kind))
+        return found
 
     def read(self, text: str, writer: Writer) -> Known | None:
         """Return what a body is, or None."""
@@ -140,7 +148,7 @@ class Kinds:
                 return Known("server_args", {name: getattr(settings, name) for name in names}, "server_args")
         shape = ""
         for grammar, kind in self.candidates(text, writer):
-            shape = shape or shape_of(text)
+            shape = shape or _DIGITS.sub("0", text[:_SHAPE])
             if self._failures.get((kind, shape), 0) >= _FAILURES:
                 continue
             tree = grammar.tree(kind, text)

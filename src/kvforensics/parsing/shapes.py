@@ -37,10 +37,15 @@ _SORTS = re.compile(
 def shape_of(text: str) -> str:
     """Return the shape of a line: numbers, hexadecimals, paths, addresses and UUIDs by their sort."""
     cut = redact(text[: 2 * LONGEST])
-    shape = _SORTS.sub(lambda match: f"<{match.lastgroup}>", cut)
+    # A word of letters alone has no part that varies, and most words are.
+    shape = " ".join(word if word.isalpha() else _SORTS.sub(_sort, word) for word in cut.split(" "))
     if len(shape) > LONGEST or len(text) > 2 * LONGEST:
         shape = shape[:LONGEST] + "…"
     return shape.strip() or "<blank>"
+
+
+def _sort(match: re.Match[str]) -> str:
+    return f"<{match.lastgroup}>"
 
 
 class Shapes:

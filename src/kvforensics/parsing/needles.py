@@ -1,0 +1,50 @@
+"""Which of many constants stand in a text, without looking for each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_GRAM = 4
+
+
+class Needles:
+    """An index of constants by four characters of each, the four that fewest other constants share.
+
+    Owners are numbers; a text has an owner when one of the owner's constants stands in it.
+    """
+
+    def __init__(self, needles: Mapping[int, Sequence[str]]) -> None:
+        owners: dict[str, list[int]] = {}
+        for owner, constants in needles.items():
+            for constant in constants:
+                owners.setdefault(constant, []).append(owner)
+        shared = Counter(gram for constant in owners for gram in _grams(constant))
+        self._by_gram: dict[str, list[tuple[str, list[int]]]] = {}
+        self._short: list[tuple[str, list[int]]] = []
+        for constant, numbers in owners.items():
+            grams = _grams(constant)
+            if grams:
+                rarest = min(sorted(grams), key=shared.__getitem__)
+                self._by_gram.setdefault(rarest, []).append((constant, numbers))
+            else:
+                self._short.append((constant, numbers))
+
+    def owners(self, text: str) -> list[int]:
+        """Return the owners of the constants that stand in a text, in ascending order."""
+        found: set[int] = set()
+        for constant, numbers in self._short:
+            if constant in text:
+                found.update(numbers)
+        for gram in self._by_gram.keys() & _grams(text):
+            for constant, numbers in self._by_gram[gram]:
+                if constant in text:
+                    found.update(numbers)
+        return sorted(found)
+
+
+def _grams(text: str) -> set[str]:
+    return {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}

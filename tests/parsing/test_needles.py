@@ -1,0 +1,34 @@
+"""The index of constants finds what `in` finds."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.parsing.conftest import sample_lines
+
+from kvforensics.parsing.kinds import Writer, kinds
+from kvforensics.parsing.needles import Needles
+
+TEXTS = st.text(alphabet="ab: ", max_size=12)
+
+
+@given(
+    st.dictionaries(st.integers(0, 20), st.lists(TEXTS.filter(bool), min_size=1, max_size=3), max_size=8),
+    TEXTS,
+)
+def test_the_index_finds_what_looking_for_each_finds(needles: dict[int, list[str]], text: str) -> None:
+    expected = sorted(owner for owner, constants in needles.items() if any(c in text for c in constants))
+    assert Needles(needles).owners(text) == expected
+
+
+def test_the_test_of_beginnings_drops_no_kind_that_reads_the_text() -> None:
+    chance = random.Random(5)
+    for name, grammar in kinds().grammars.items():
+        for line in sample_lines(name):
+            text = line if chance.random() < 0.7 else line[: chance.randrange(1, len(line) + 1)]
+            candidates = kinds().candidates(text, Writer.ANY)
+            for kind in grammar.kinds:
+                if (grammar, kind) not in candidates:
+                    assert grammar.tree(kind, text) is None
