@@ -34,7 +34,7 @@ SEEN_SCHEMA = pl.Schema(
         "line": pl.Int64(),
         "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
         "origin": pl.UInt32(),
-        "ours": pl.Boolean(),  # SGLang wrote it: its prefix, or a line (known_ kinds too) of its grammars
+        "ours": pl.Boolean(),  # surely SGLang's: a prefix with a rank, or one before a line (known_ too) of it
     }
 )
 
@@ -44,7 +44,7 @@ SEEN_SCHEMA = pl.Schema(
         "line": pl.Int64(),
         "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
         "origin": pl.UInt32(),
-        "ours": pl.Boolean(),  # SGLang wrote it: its prefix, or a line (known_ kinds too) of its grammars
+        "ours": pl.Boolean(),  # surely SGLang's: a prefix with a rank, or one before a line (known_ too) of it
     }
 )
 

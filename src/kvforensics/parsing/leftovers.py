@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvforensics.events import RANK_TAGS, Event, ShapeCount
+from kvforensics.events import NO_RANKS, RANK_TAGS, Event, ShapeCount
 from kvforensics.parsing.journal_fields import journal_fields
 from kvforensics.parsing.kinds import Kinds, Known, Writer
 from kvforensics.parsing.prefix import Head, Prefixes
@@ -105,7 +105,7 @@ class Leftovers:
             opened = self._block(row, headed=head is not None)
             time = row.at or self._time(row, head) or (opened.at if opened is not None else None)
             at = at or time
-            ours = ours or head is not None or (known is not None and known.is_ours)
+            ours = ours or _is_ours(head, known)
             if known is not None:
                 understood = True
                 if opened is not None:
@@ -211,6 +211,14 @@ class Leftovers:
             return None
         said = known if known is not None else self._kinds.system(str(kind))
         return said._replace(fields={**fields, **{k: v for k, v in said.fields.items() if v is not None}})
+
+
+def _is_ours(head: Head | None, known: Known | None) -> bool:
+    """Whether a line is surely SGLang's: its prefix names a rank, or stands before something that it says.
+
+    The prefix alone is the format of many programs, and so is a traceback.
+    """
+    return head is not None and (head.ranks != NO_RANKS or (known is not None and known.is_ours))
 
 
 def _inherited(known: Known, opened: Opened) -> Known:
