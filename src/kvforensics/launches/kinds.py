@@ -72,7 +72,7 @@ START_FAILURES = START_ONLY | {
     "warmup_failed",
 }
 
-CRASHES = frozenset({"sigquit", "subprocess_died", "scheduler_terminated", "rank_divergence"})
+CRASHES = frozenset({"sigquit", "subprocess_died", "scheduler_terminated", "rank_divergence", "fatal_error"})
 STOPS = frozenset({"sigterm", "graceful_exit"})
 GPU_OOM = frozenset({"oom_cuda", "oom_host"})
 RAISED = frozenset({"exception", "exception_begin"}) | GPU_OOM
