@@ -34,17 +34,7 @@ SEEN_SCHEMA = pl.Schema(
         "line": pl.Int64(),
         "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
         "origin": pl.UInt32(),
-        "ours": pl.Boolean(),  # surely SGLang's: a prefix with a rank, or one before a line (known_ too) of it
-    }
-)
-
-SEEN_SCHEMA = pl.Schema(
-    {
-        "source": pl.UInt32(),
-        "line": pl.Int64(),
-        "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
-        "origin": pl.UInt32(),
-        "ours": pl.Boolean(),  # surely SGLang's: a prefix with a rank, or one before a line (known_ too) of it
+        "ours": pl.Boolean(),  # surely SGLang's: a prefix with a rank, or before a line that it prints
     }
 )
 
