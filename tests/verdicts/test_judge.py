@@ -311,6 +311,13 @@ class TestChunk:
         assert found["mem_fraction_static"].verdict == "effective"
         assert found["mem_fraction_static"].reason_code == "derived_from_another_setting"
 
+    def test_a_fraction_that_the_engine_derived_from_nothing_here_stands_for_itself(self):
+        asked = {"model_path": "/m"}
+        found = judged(launch(fraction=0.806, requested=asked), launch(fraction=0.825, requested=asked))
+        v = found["mem_fraction_static"]
+        assert v.change.derived is True
+        assert (v.verdict, v.reason_code, v.attribution) == ("effective", "moved_pool", "sole")
+
     def test_a_fraction_that_may_be_derived_leaves_it_open(self):
         new = launch(fraction=0.875, settings={"chunked_prefill_size": 4096})
         v = judged(launch(fraction=0.856), new)["chunked_prefill_size"]

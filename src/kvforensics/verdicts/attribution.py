@@ -161,8 +161,8 @@ def _state_sized(pair: Situation, setting: str) -> bool:
 
 def _through_the_fraction(pair: Situation) -> bool:
     """Tell whether a setting of the automatic reserve reached the pool: by a computed fraction."""
-    change = pair.changed("mem_fraction_static")
-    return change is not None and change.derived
+    fraction = pair.changed("mem_fraction_static")
+    return fraction is not None and fraction.derived
 
 
 def _alone(pair: Situation, candidates: frozenset[str]) -> dict[str, int]:

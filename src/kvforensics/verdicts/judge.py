@@ -58,16 +58,16 @@ def judge_pair(
     leaders = leaders_of(pair)
     decided = {
         c.setting: decide(pair, c, who)
-        for c in changes
+        for c in pair.steps
         if not c.derived and leaders.get(c.setting, c.setting) == c.setting
     }
     found = []
-    for change in changes:
+    for change, step in zip(changes, pair.steps, strict=True):
         decision = decided.get(change.setting)
         if decision is None:
-            decision = _of_follower(pair, change, decided, leaders)
+            decision = _of_follower(pair, step, decided, leaders)
         if decision is None:
-            decision = decide(pair, change, who)
+            decision = decide(pair, step, who)
         found.append(
             Verdict(
                 change=change,
@@ -93,12 +93,27 @@ def situation(
         before=before,
         older=older,
         newer=newer,
-        changes=net,
-        steps=tuple(changes),
+        changes=_with_causes(net),
+        steps=_with_causes(tuple(changes)),
         effects=effects(newer, earlier, budgets),
         budgets=budgets,
         noise=noise(older, newer, budgets),
         known=pattern_facts(older, newer, budgets),
+    )
+
+
+def _with_causes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Return the changes; a derived one that nothing here is the cause of stands for itself.
+
+    The engine computed it from something that the log does not show, the machine's memory say, and its
+    value is an input like any other.
+    """
+    names = {c.setting for c in changes if not c.derived}
+    return tuple(
+        replace(c, derived=False)
+        if c.derived and not names & set(known.derived_from if (known := knob(c.setting)) else ())
+        else c
+        for c in changes
     )
 
 
