@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+
 from kvforensics.carriers.opening import open_source, open_stream
 from kvforensics.options import Options
 from kvforensics.records import Origins

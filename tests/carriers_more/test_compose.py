@@ -37,7 +37,9 @@ def test_exit_before_any_line_keeps_its_own_name():
 
 
 def test_bars_and_tables_are_no_compose_log():
-    reading = read([b"Loading safetensors checkpoint shards:  25% Completed | 16/64", b"  0%|          | 0/23"] * 4)
+    reading = read(
+        [b"Loading safetensors checkpoint shards:  25% Completed | 16/64", b"  0%|          | 0/23"] * 4
+    )
     assert reading.source.carrier == "plain"
 
 

@@ -31,16 +31,13 @@ def test_blanks_are_the_programs_own():
 
 
 def test_tags_with_more_in_them():
-    reading = read(
-        [b"2026-05-20T14:03:11Z stdout P:x one ", b"2026-05-20T14:03:11Z stdout F:x two"]
-    )
+    reading = read([b"2026-05-20T14:03:11Z stdout P:x one ", b"2026-05-20T14:03:11Z stdout F:x two"])
     assert reading.messages == ["one two"]
 
 
 def test_containers_of_one_node_are_kept_apart_when_a_layer_names_them():
-    lines = []
-    for pod in (b"a", b"b"):
-        lines.append(b"[pod/%s/server] " % pod + P % (b"stderr", b"begin of " + pod))
-    for pod in (b"b", b"a"):
-        lines.append(b"[pod/%s/server] " % pod + F % (b"stderr", b", end of " + pod))
+    prefix = b"[pod/%s/server] "
+    begins = [prefix % pod + P % (b"stderr", b"begin of " + pod) for pod in (b"a", b"b")]
+    ends = [prefix % pod + F % (b"stderr", b", end of " + pod) for pod in (b"b", b"a")]
+    lines = begins + ends
     assert read(lines).messages == ["begin of a, end of a", "begin of b, end of b"]

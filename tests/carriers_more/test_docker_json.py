@@ -30,7 +30,10 @@ def test_small_pieces_that_follow_at_once_are_joined():
 
 def test_what_a_dead_process_left_is_not_glued_to_the_next_start():
     reading = read(
-        [line("Capturing batches:  50%"), line("[2026-05-21 09:00:00] server_args=…\n", time="2026-05-21T09:00:00Z")]
+        [
+            line("Capturing batches:  50%"),
+            line("[2026-05-21 09:00:00] server_args=…\n", time="2026-05-21T09:00:00Z"),
+        ]
     )
     assert reading.messages == ["Capturing batches:  50%", "[2026-05-21 09:00:00] server_args=…"]
     assert [str(at) for at in reading.column("at")] == ["2026-05-20 14:03:11.123456", "2026-05-21 09:00:00"]
@@ -53,7 +56,9 @@ def test_attributes_name_the_container():
 
 
 def test_broken_lines_keep_their_text_and_are_counted():
-    reading = read([line("a\n"), b'{"log":"torn', line("b\n"), b'{"log":null,"stream":"x","time":"y"}', b"", line("c\n")])
+    reading = read(
+        [line("a\n"), b'{"log":"torn', line("b\n"), b'{"log":null,"stream":"x","time":"y"}', b"", line("c\n")]
+    )
     assert reading.messages[1] == '{"log":"torn'
     assert reading.messages[-1] == "c"
     assert len(reading.messages) == 5

@@ -84,7 +84,9 @@ def test_otlp():
         },
     }
     resource = {"attributes": [{"key": "host.name", "value": {"stringValue": "gpu01"}}]}
-    reading = read(lines({"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [record, journal]}]}]}))
+    reading = read(
+        lines({"resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [record, journal]}]}]})
+    )
     assert reading.messages == ["a", "b"]
     assert reading.column("at") == [AT, AT]
     assert [reading.origin(row).host for row in range(2)] == ["gpu01", "gpu02"]
@@ -147,7 +149,13 @@ def test_split_entries_of_google_are_joined_in_both_directions():
 
 def test_partial_lines_of_a_cri_parser_are_joined_per_container():
     records = [
-        {"date": EPOCH, "log": f"{text} of {pod}", "_p": tag, "stream": "stderr", "kubernetes": {"pod_name": pod}}
+        {
+            "date": EPOCH,
+            "log": f"{text} of {pod}",
+            "_p": tag,
+            "stream": "stderr",
+            "kubernetes": {"pod_name": pod},
+        }
         for tag, text in (("P", "begin"), ("F", ", end"))
         for pod in ("a", "b")
     ]
@@ -155,12 +163,19 @@ def test_partial_lines_of_a_cri_parser_are_joined_per_container():
 
 
 def test_arrays_wrappers_and_pretty_print_keep_line_numbers():
-    events = [{"timestamp": 1779285791123 + number, "message": f"m{number}\n", "ingestionTime": 1} for number in range(3)]
+    events = [
+        {"timestamp": 1779285791123 + number, "message": f"m{number}\n", "ingestionTime": 1}
+        for number in range(3)
+    ]
     documents = {
         json.dumps(events): [1, 1, 1],
         json.dumps(events, indent=2): [2, 7, 12],
         json.dumps({"events": events, "nextToken": "x"}): [1, 1, 1],
-        json.dumps({"events": events, "searchedLogStreams": [{"a": "b"}], "nextToken": "x"}, indent=4): [3, 8, 13],
+        json.dumps({"events": events, "searchedLogStreams": [{"a": "b"}], "nextToken": "x"}, indent=4): [
+            3,
+            8,
+            13,
+        ],
         "\n".join(json.dumps(event, indent=1) for event in events): [1, 6, 11],
         "[\n" + ",\n".join(json.dumps(event) for event in events) + "\n]": [2, 3, 4],
     }
@@ -173,7 +188,13 @@ def test_arrays_wrappers_and_pretty_print_keep_line_numbers():
 
 def test_loki_api_answers():
     labels = {"host": "gpu01"}
-    answer = {"status": "success", "data": {"resultType": "streams", "result": [{"stream": labels, "values": [["1779285791123456000", "a"]]}]}}
+    answer = {
+        "status": "success",
+        "data": {
+            "resultType": "streams",
+            "result": [{"stream": labels, "values": [["1779285791123456000", "a"]]}],
+        },
+    }
     reading = read(lines(answer))
     assert reading.messages == ["a"]
     assert reading.column("at") == [AT]
@@ -182,7 +203,9 @@ def test_loki_api_answers():
 
 def test_torn_lines_keep_their_text_and_the_rest_is_read():
     good = {"labels": {}, "line": "a", "timestamp": ISO}
-    reading = read([*lines(good), b'{"labels": {}, "line": "torn', *lines(good), b"not json", *lines(good, good)])
+    reading = read(
+        [*lines(good), b'{"labels": {}, "line": "torn', *lines(good), b"not json", *lines(good, good)]
+    )
     assert reading.messages == ["a", '{"labels": {}, "line": "torn', "a", "not json", "a", "a"]
     assert reading.column("damage") == [None, "split_lost", None, None, None, None]
 

@@ -34,13 +34,17 @@ COMPOSE = {wrap.compose_v1, wrap.compose_v2, wrap.compose_coloured}
 def makes_sense(chain):
     """logcli trims lines, which loses blanks between pieces for good; a bar inside of compose is a bar."""
     trimmed = wrap.loki_text in chain and wrap.srun in chain[: chain.index(wrap.loki_text)]
-    return not trimmed and len(COMPOSE.intersection(chain)) < 2 and not {wrap.quoted, wrap.indented} <= set(chain)
+    return (
+        not trimmed
+        and len(COMPOSE.intersection(chain)) < 2
+        and not {wrap.quoted, wrap.indented} <= set(chain)
+    )
 
 
 SINGLES = [(carrier,) for carrier in (*wrap.ALL, wrap.script)]
 PAIRS = [chain for chain in itertools.permutations(wrap.ALL, 2) if makes_sense(chain)]
 TRIPLES = [chain for chain in itertools.permutations(wrap.ALL, 3) if makes_sense(chain)]
-SOME = random.Random(20260520)  # noqa: S311
+SOME = random.Random(20260520)
 
 
 @pytest.mark.parametrize("chain", SINGLES, ids=named)

@@ -101,8 +101,5 @@ def test_slurm_tasks(samples):
 
 
 def test_only_syslogs_bad_byte_is_damage(samples):
-    damage = {
-        name: read_path(samples / "carriers" / name).source.damaged.keys()
-        for name in FILES
-    }
+    damage = {name: read_path(samples / "carriers" / name).source.damaged.keys() for name in FILES}
     assert damage == {name: {"invalid_utf8"} if name.startswith("rsyslog") else set() for name in FILES}

@@ -29,7 +29,11 @@ def test_structured_data_and_byte_order_marks(data, message):
     line = b"<30>1 2026-05-20T14:03:11.123456+02:00 gpu01 python3 71 - " + data + b" " + message
     reading = read([line, line])
     assert reading.messages == ["text", "text"]
-    assert (reading.origin(0).host, reading.origin(0).ident, reading.origin(0).pid) == ("gpu01", "python3", 71)
+    assert (reading.origin(0).host, reading.origin(0).ident, reading.origin(0).pid) == (
+        "gpu01",
+        "python3",
+        71,
+    )
 
 
 def test_the_second_space_belongs_to_rsyslogs_template_only():
@@ -47,7 +51,12 @@ def test_nil_values_are_unknown():
 
 
 def test_bsd_lines_behind_a_priority_take_their_year_from_the_text():
-    reading = read([b"<30>May 20 14:03:11 gpu01 python3[71]: [2026-05-20 14:03:11 TP0] a", b"<30>May 20 14:03:12 gpu01 x: b"])
+    reading = read(
+        [
+            b"<30>May 20 14:03:11 gpu01 python3[71]: [2026-05-20 14:03:11 TP0] a",
+            b"<30>May 20 14:03:12 gpu01 x: b",
+        ]
+    )
     assert reading.source.carrier == "syslog"
     assert reading.column("at") == [datetime(2026, 5, 20, 14, 3, 11), datetime(2026, 5, 20, 14, 3, 12)]
 

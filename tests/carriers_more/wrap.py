@@ -183,17 +183,29 @@ def otlp(lines):
 
 def cloudwatch(lines):
     events = [
-        {"timestamp": int(at.timestamp() * 1000), "message": text, "ingestionTime": 1, "logStreamName": "gpu01"}
+        {
+            "timestamp": int(at.timestamp() * 1000),
+            "message": text,
+            "ingestionTime": 1,
+            "logStreamName": "gpu01",
+        }
         for text, at in _texts(lines)
     ]
-    return json.dumps({"events": events, "searchedLogStreams": [], "nextToken": "x"}, indent=4).encode().split(b"\n")
+    return (
+        json.dumps({"events": events, "searchedLogStreams": [], "nextToken": "x"}, indent=4)
+        .encode()
+        .split(b"\n")
+    )
 
 
 def gcloud(lines):
     entries = [
         {
             "insertId": str(number),
-            "resource": {"labels": {"container_name": "server", "pod_name": "sglang-0"}, "type": "k8s_container"},
+            "resource": {
+                "labels": {"container_name": "server", "pod_name": "sglang-0"},
+                "type": "k8s_container",
+            },
             "textPayload": text,
             "timestamp": nano(at),
         }
@@ -227,7 +239,11 @@ def ts(lines):
 
 def script(lines):
     begin = b'Script started on 2026-05-20 14:03:11+00:00 [TERM="xterm"]'
-    return [begin, *(line + b"\r" for line in lines), b'Script done on 2026-05-20 15:00:00 [COMMAND_EXIT_CODE="0"]']
+    return [
+        begin,
+        *(line + b"\r" for line in lines),
+        b'Script done on 2026-05-20 15:00:00 [COMMAND_EXIT_CODE="0"]',
+    ]
 
 
 TEXT = (docker_text, cri, compose_v1, compose_v2, compose_coloured, kubectl, kubectl_prefix, srun)

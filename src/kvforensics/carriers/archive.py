@@ -171,10 +171,10 @@ def _copied(
     archive: str, files: _TarFiles | None, tar: tarfile.TarFile, info: tarfile.TarInfo
 ) -> Iterator[bytes]:
     file = tar.extractfile(info)
-    assert file is not None
+    assert isinstance(file, io.BufferedReader)
     assert files is not None
     try:
-        while chunk := file.read(CHUNK_BYTES):
+        while chunk := file.read1(CHUNK_BYTES):  # which gives what there is before it fails
             yield chunk
     except _BROKEN as error:
         raise OSError(str(error)) from error

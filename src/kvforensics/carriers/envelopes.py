@@ -32,7 +32,7 @@ _LABELS = rf"^{ANSI}*(?P<labels>{_LABEL_SET}){ANSI}*\s+(?P<message>.*)$"
 _CLOCK = r"^(?P<wall>[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<message>.*)$"
 _QUOTE = r"^ {0,3}(?:> ?)+"
 _MOST = 0.5
-_NEARLY_ALL = 0.9
+_MOST_INDENT = 200
 _FEWEST = 3  # lines that make an indent of all
 _SCRIPT = re.compile(rb"^Script started on ")
 _CONTROLS = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][A-Za-z0-9]|\x1b[=>]|\x08"
@@ -104,18 +104,22 @@ class Quoted:
 
     name = "quoted"
     _quote: ClassVar[re.Pattern[bytes]] = compiled(_QUOTE)
-    _fence: ClassVar[re.Pattern[bytes]] = compiled(r"^ {0,3}(?:> ?)*```")
+    _aside: ClassVar[re.Pattern[bytes]] = compiled(r"^ {0,3}(?:> ?)*```|^Attaching to ")
 
     def score(self, head: Head) -> float:
-        """Return the share of quoted lines, or 1 when nearly all lines are indented."""
-        lines = [line for line in head.lines if not self._fence.match(line)]
+        """Return the share of quoted lines, or 1 when all lines are indented."""
+        lines = self._quotable(head)
         quoted = share(lines, self._quote)
         return quoted if quoted > _MOST else float(_indent(lines) > 0)
+
+    def _quotable(self, head: Head) -> list[bytes]:
+        """Return the lines without fences and without what a tool says itself."""
+        return [line for line in head.lines if not self._aside.match(line)]
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the lines without quote marks, or without the indent of the head."""
         origin = context.origins.intern(Origin())
-        indent = _indent([line for line in blocks.head.lines if not self._fence.match(line)])
+        indent = _indent(self._quotable(blocks.head))
         for block in blocks:
             lines = block.text()
             quoted = lines.str.contains(_QUOTE)
@@ -159,10 +163,9 @@ class Terminal:
 
 
 def _indent(lines: list[bytes]) -> int:
-    """Return by how much the lines are indented alike; a tenth of them may be a tool's own."""
+    """Return by how much all lines are indented."""
     indents = [len(line) - len(line.lstrip(b" \t")) for line in lines]
-    indented = [indent for indent in indents if indent]
-    return min(*indented, 200) if len(indented) >= max(_NEARLY_ALL * len(lines), _FEWEST) else 0
+    return min(*indents, _MOST_INDENT) if len(indents) >= _FEWEST else 0
 
 
 RAY_PREFIX = Prefix("ray", RAY)

@@ -4,7 +4,8 @@ A record is the same as one of another input when the journal gave both the same
 time agree at the coarser of both precisions, and whatever both inputs know of host, container and pid. The
 second of two equal records of one input is then the second in the other. Where neither host nor container can
 be compared and times are whole seconds, one record proves little: fifty in a row must agree, or the whole
-input. Records of one input are never compared with each other.
+input. So it is in the first and the last second of an input, where a rotated series is cut. Records of one
+input are never compared with each other.
 
 Kept of each input are fingerprints, 64 bytes a record, in memory up to `MEMORY_BYTES` and beyond that
 in temporary files. Only those that overlap in time are looked at, one chunk after another.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -74,6 +75,11 @@ class _Input:
     knowledge: Knowledge
     chunks: list[tuple[dict[str, _Span], pl.DataFrame | Path]] = field(default_factory=list)
 
+    def edges(self, basis: str) -> tuple[int, ...]:
+        """Return the first and the last second: a rotated series is cut anywhere within one."""
+        spans = [span[basis] for span, _ in self.chunks if basis in span]
+        return (min(spans)[0] // SECOND_US, max(end for _, end in spans) // SECOND_US) if spans else ()
+
     def near(self, basis: str, span: _Span) -> Iterator[pl.DataFrame]:
         """Yield the chunks that hold times of a span."""
         for spans, chunk in self.chunks:
@@ -89,6 +95,14 @@ def _spans(marks: pl.DataFrame) -> dict[str, _Span]:
         if isinstance(first, int) and isinstance(last, int):
             spans[basis] = (first // SECOND_US * SECOND_US, last // SECOND_US * SECOND_US + SECOND_US - 1)
     return spans
+
+
+class _Agreement(NamedTuple):
+    """Which of some records other inputs hold."""
+
+    proven: pl.Series  # one by one
+    likely: pl.Series  # by a time and a text that prove little, the proven ones too
+    inside: pl.Series  # of the likely ones, those not in the first or last second of the other input
 
 
 class History:
@@ -118,10 +132,8 @@ class History:
         for frame, marks in _whole_seconds(frames, prints):
             if own is None:
                 own = _Input(prints.knowledge(marks))
-            proven, likely = self._agreeing(marks, own.knowledge)
-            for rows, known in runs.feed(
-                pl.concat([frame, marks.select(pl.all().name.prefix("#"))], how="horizontal"), proven, likely
-            ):
+            marked = pl.concat([frame, marks.select(pl.all().name.prefix("#"))], how="horizontal")
+            for rows, known in runs.feed(marked, self._agreement(marks, own.knowledge)):
                 yield from self._kept(rows, known, own, source)
         if own is not None:
             for rows, known in runs.close():
@@ -139,21 +151,23 @@ class History:
         self._remember(own, marks)
         yield left.select(pl.exclude("^#.*$"))
 
-    def _agreeing(self, marks: pl.DataFrame, knowledge: Knowledge) -> tuple[pl.Series, pl.Series]:
-        """Tell which records other inputs hold: for certain, and by a time and a text that prove little."""
-        proven = likely = pl.repeat(False, marks.height, dtype=pl.Boolean, eager=True)
+    def _agreement(self, marks: pl.DataFrame, knowledge: Knowledge) -> _Agreement:
+        """Tell which records other inputs hold."""
+        none = pl.repeat(False, marks.height, dtype=pl.Boolean, eager=True)
+        proven = likely = inside = none
         spans = _spans(marks)
         for other in self._inputs:
             common = knowledge.common(other.knowledge)
             if common is None or common.basis not in spans:
                 continue
+            edges = other.edges(common.basis) if common.precision == SECOND_US else ()
+            within = ~(marks[common.basis] // SECOND_US).is_in(edges).fill_null(value=False)
             for chunk in other.near(common.basis, spans[common.basis]):
                 agree = common.agreeing(marks, chunk)
-                if common.is_weak:
-                    likely = likely | agree
-                else:
-                    proven = proven | agree
-        return proven, likely
+                likely, inside = likely | agree, inside | (agree & within)
+                if not common.is_weak:
+                    proven = proven | (agree & within)
+        return _Agreement(proven, likely, inside)
 
     def _remember(self, own: _Input, marks: pl.DataFrame) -> None:
         spans = _spans(marks)
@@ -204,45 +218,48 @@ def _trailing(flags: pl.Series) -> int:
 
 
 class _Runs:
-    """Decides on records whose agreement proves little: by the run in which they stand."""
+    """Decides on records whose agreement proves little: by the run of agreeing records in which they stand.
+
+    A run proves itself with RUN records that are not of the other input's first or last second.
+    """
 
     def __init__(self) -> None:
-        self._held: list[pl.DataFrame] = []
-        self._running = False  # a run of at least RUN reaches up to here
+        self._held: pl.DataFrame | None = None
+        self._running = False  # a run that has proven itself reaches up to here
         self._all = True  # every record so far agrees
 
-    def feed(
-        self, rows: pl.DataFrame, proven: pl.Series, likely: pl.Series
-    ) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+    def feed(self, rows: pl.DataFrame, agreement: _Agreement) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
         """Yield records and which of them are known from elsewhere."""
-        flagged = rows.with_columns(proven.alias("?proven"), (proven | likely).alias("?agree"))
-        if self._held:
-            flagged = pl.concat([*self._held, flagged])
-            self._held.clear()
-        agree = flagged["?agree"]
-        self._all = self._all and bool(agree.all())
-        tail = _trailing(agree)
-        if tail < RUN and not (self._running and tail == flagged.height):
-            undecided = flagged.height if self._all else tail
-        else:
-            undecided = 0
+        flagged = rows.with_columns(
+            agreement.proven.alias("?proven"),
+            agreement.likely.alias("?agree"),
+            agreement.inside.alias("?inside"),
+        )
+        if self._held is not None:
+            flagged = pl.concat([self._held, flagged])
+            self._held = None
+        self._all = self._all and bool(flagged["?agree"].all())
+        tail = _trailing(flagged["?agree"])
+        goes_on = tail == flagged.height and self._running
+        proves = goes_on or int(flagged["?inside"].tail(tail).sum()) >= RUN
+        undecided = 0 if proves or tail > HELD_RECORDS else tail
         cut = flagged.height - undecided
         if undecided:
-            self._held.append(flagged[cut:])
+            self._held = flagged[cut:]
         if cut:
             yield self._decided(flagged[:cut])
-            self._running = tail >= RUN or (self._running and tail == flagged.height)
+            self._running = proves
 
     def close(self) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
         """Yield what is left: an input that agrees as a whole is known, a short run at its end is not."""
-        for flagged in self._held:
-            known = flagged["?agree"] if self._all else flagged["?proven"]
-            yield flagged.drop("?proven", "?agree"), known
-        self._held.clear()
+        flagged = self._held
+        if flagged is not None:
+            whole = self._all and bool(flagged["?inside"].any())
+            yield flagged.select(pl.exclude(r"^\?.*$")), flagged["?agree" if whole else "?proven"]
 
     def _decided(self, flagged: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-        run = flagged["?agree"].rle_id().alias("run")
-        lengths = flagged.select("?agree", run, pl.len().over(run).alias("length"))
-        long = (lengths["length"] >= RUN) | ((lengths["run"] == 0) & self._running)
+        run = flagged["?agree"].rle_id()
+        inside = flagged.select(pl.col("?inside").cast(pl.Int64).sum().over(run.alias("run")))["?inside"]
+        long = (inside >= RUN) | ((run == 0) & self._running)
         known = flagged["?proven"] | (flagged["?agree"] & long)
-        return flagged.drop("?proven", "?agree"), known
+        return flagged.select(pl.exclude(r"^\?.*$")), known
