@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 OUTPUT_BYTES = 1 << 20  # of one step, so that a bomb never fills memory
+INPUT_BYTES = 4096  # of one step: a decompressor that meets an error drops what the step gave
 BOMB_BYTES = 256 << 20  # output from which the ratio is looked at
 BOMB_RATIO = 500  # logs reach about 100
 WINDOW_LOG = 28  # 256 MiB: `zstd --long` takes 128, `xz -9` 65; a header may ask for any amount
@@ -116,6 +117,19 @@ def _chain(head: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
+def _sliced(stream: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut a stream at multiples of `INPUT_BYTES`: what is lost at an error must not depend on the reads."""
+    rest = b""
+    for chunk in stream:
+        data = rest + chunk
+        whole = len(data) - len(data) % INPUT_BYTES
+        for at in range(0, whole, INPUT_BYTES):
+            yield data[at : at + INPUT_BYTES]
+        rest = data[whole:]
+    if rest:
+        yield rest
+
+
 class _Members:
     """The members of one compressed stream, one after another."""
 
@@ -127,7 +141,7 @@ class _Members:
 
     def plain(self, stream: Iterable[bytes]) -> Iterator[bytes]:
         """Yield what the members hold, in pieces of at most `OUTPUT_BYTES`."""
-        for chunk in stream:
+        for chunk in _sliced(stream):
             self._taken += len(chunk)
             yield from self._feed(chunk)
             if self._loss.reason is not None:

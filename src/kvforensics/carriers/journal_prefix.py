@@ -69,10 +69,13 @@ def _groups(text: pl.Series, stamp: Stamp, rest: str) -> pl.DataFrame:
     return text.str.extract_groups(f"^({stamp.pattern}) {rest}").struct.unnest()
 
 
-def is_hostless(head: Head) -> bool:
-    """Whether the records have no host (`--no-hostname`): most have a single word before the colon."""
+def is_hostless(head: Head, matcher: Matcher) -> bool:
+    """Whether the records have no host (`--no-hostname`): most have a single word before the colon.
+
+    `matcher` learns the form of the records on the way.
+    """
     texts = pl.Series("text", [line.decode(errors="replace") for line in head.lines], dtype=pl.String)
-    heads = Matcher().match(texts)["head"].drop_nulls()
+    heads = matcher.match(texts)["head"].drop_nulls()
     return int(heads.str.contains(" ", literal=True).sum()) * 2 < len(heads)
 
 

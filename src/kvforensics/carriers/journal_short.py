@@ -71,7 +71,8 @@ class JournalShort:
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield a frame a block; the last record of a block waits for lines that may belong to it."""
-        reader = _Reader(context, hostless=is_hostless(blocks.head))
+        matcher = Matcher()
+        reader = _Reader(context, matcher, hostless=is_hostless(blocks.head, matcher))
         for block in blocks:
             yield from reader.feed(_lines(block))
         yield from reader.close()
@@ -89,8 +90,8 @@ def _lines(block: Block) -> pl.DataFrame:
 @dataclass(slots=True)
 class _Reader:
     context: Context
+    matcher: Matcher
     hostless: bool
-    matcher: Matcher = field(default_factory=Matcher)
     carried: pl.DataFrame | None = None
     boot: str | None = None
     origins: dict[tuple[str, str | None], int] = field(default_factory=dict)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics.carriers.months import month
-from kvforensics.carriers.zones import abbreviation_offset
+from kvforensics.carriers.zones import abbreviation_offset, fixed_offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_SECOND = len("2026-11-30T18:23:14")
 _LAST_SECOND = 1 << 35  # about systemd's bound of a valid time
 
 
@@ -56,16 +57,36 @@ def _full(stamps: pl.Series, zone: str) -> dict[str, pl.Series]:
         pl.col("stamp").str.extract(r" ([^ ]+)$", 1).alias("zone"),
     )
     local = parts["local"].str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
-    names = parts["zone"].drop_nulls().unique()
-    offsets = [abbreviation_offset(name, zone) for name in names]
-    known = pl.Series(offsets, dtype=pl.Duration("us"))
-    offset = parts["zone"].replace_strict(names, known, default=None, return_dtype=pl.Duration("us"))
-    return {"at": local - offset}
+
+    def offsets(names: pl.Series) -> pl.Series:
+        return pl.Series([abbreviation_offset(name, zone) for name in names], dtype=pl.Duration("us"))
+
+    return {"at": local - _mapped(parts["zone"], offsets)}
 
 
 def _iso(stamps: pl.Series, _zone: str) -> dict[str, pl.Series]:
-    at = stamps.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", strict=False, time_unit="us")
-    return {"at": at.dt.replace_time_zone(None)}
+    return {"at": _mapped(stamps.str.head(_SECOND), _seconds) - _mapped(stamps.str.slice(_SECOND), _offsets)}
+
+
+def _iso_precise(stamps: pl.Series, _zone: str) -> dict[str, pl.Series]:
+    at = _mapped(stamps.str.head(_SECOND), _seconds) - _mapped(stamps.str.slice(_SECOND + 7), _offsets)
+    fraction = stamps.str.slice(_SECOND + 1, 6).cast(pl.Int64, strict=False)
+    return {"at": at + fraction.cast(pl.Duration("us"))}
+
+
+def _seconds(texts: pl.Series) -> pl.Series:
+    return texts.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="us")
+
+
+def _offsets(texts: pl.Series) -> pl.Series:
+    return pl.Series([fixed_offset(text) for text in texts], dtype=pl.Duration("us"))
+
+
+def _mapped(texts: pl.Series, read: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Read each distinct text once."""
+    distinct = texts.drop_nulls().unique()
+    values = read(distinct)
+    return texts.replace_strict(distinct, values, default=None, return_dtype=values.dtype)
 
 
 def _unix(stamps: pl.Series, _zone: str) -> dict[str, pl.Series]:
@@ -89,7 +110,7 @@ STAMPS: tuple[Stamp, ...] = (
     Stamp("short", _SHORT, _short),
     Stamp("short-precise", _SHORT + r"\.[0-9]{6}", _short),
     Stamp("short-iso", rf"{_DATE}T{_CLOCK}[+-][0-9]{{2}}:?[0-9]{{2}}", _iso),
-    Stamp("short-iso-precise", rf"{_DATE}T{_CLOCK}\.[0-9]{{6}}[+-][0-9]{{2}}:?[0-9]{{2}}", _iso),
+    Stamp("short-iso-precise", rf"{_DATE}T{_CLOCK}\.[0-9]{{6}}[+-][0-9]{{2}}:?[0-9]{{2}}", _iso_precise),
     Stamp("short-full", rf"[^\s0-9\[]{{1,6}} {_DATE} {_CLOCK}(?:\.[0-9]{{6}})? [A-Za-z0-9+-]{{1,6}}", _full),
     Stamp("short-unix", r"[0-9]{9,11}\.[0-9]{6}", _unix),
     Stamp("short-monotonic", r"\[ *[0-9]+\.[0-9]{6}\]", _monotonic),

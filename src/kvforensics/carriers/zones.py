@@ -31,6 +31,8 @@ def fixed_offset(zone: str) -> timedelta | None:
     if match is None:
         return None
     offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+    if offset >= timedelta(days=1):
+        return None
     return -offset if match[1] == "-" else offset
 
 
