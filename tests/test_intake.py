@@ -62,6 +62,24 @@ def test_starts_are_never_a_flood():
     assert run(stream, floods()) == stream
 
 
+def test_starts_of_others_do_not_keep_a_flood_alive():
+    origins = Origins()
+    server, manager = (
+        origins.intern(Origin("n1", "sglang.service")),
+        origins.intern(Origin("n1", "init.scope")),
+    )
+    found = Floods(origins)
+    stream = []
+    for line in range(1, 2001):
+        stream.append(Event("health_failed", {"message": "x"}, 0, 2 * line, server))
+        stream.append(Event("unit_started", {"unit": f"job-{line}.service"}, 0, 2 * line + 1, manager))
+    kept = run(stream, found)
+    failed = [one for one in kept if one.kind == "health_failed"]
+    assert len(failed) == SAME_KEPT + 2
+    assert len(failed) + sum(one.fields.get("repeated", 0) for one in failed) == 2000
+    assert len([one for one in kept if one.kind == "unit_started"]) == 2000
+
+
 def test_shapes_are_bounded(monkeypatch):
     monkeypatch.setattr(module, "MOST_SHAPES", 3)
     found = Intake()

@@ -111,7 +111,9 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
     for frame in frames:
         intake.add(parser.feed(frame), floods)
         if len(intake.events) > most:
-            intake.events = relevant(intake.events, intake.sources, intake.origins)
+            intake.events = relevant(
+                intake.events, intake.sources, intake.origins, intake.samples.stretches()
+            )
             most = max(MOST_EVENTS, 2 * len(intake.events))
     intake.add(parser.close(), floods)
     intake.events += floods.close()
@@ -125,29 +127,45 @@ class Floods:
 
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
-        self._counts: dict[Hashable, int] = {}
-        self._held: dict[Hashable, tuple[Event, int]] = {}
+        self._writers: dict[Hashable, _Writer] = {}
 
     def take(self, event: Event) -> Sequence[Event]:
         """Return the events to keep now, in order."""
-        if event.kind in _MARKS:
-            return [*self.close(), event]
         origin = self._origins[event.origin]
-        kind = (origin.host, origin.unit, origin.container, origin.ident, event.kind)
-        many = self._count(kind) > KIND_KEPT
-        key = kind if many else (*kind, event.ranks, _frozen(event.fields))
-        if not many and self._count(key) <= SAME_KEPT:
-            return [event]
-        _, left_out = self._held.get(key, (event, -1))
-        self._held[key] = (event, left_out + 1)
-        return []
-
-    def _count(self, key: Hashable) -> int:
-        self._counts[key] = self._counts.get(key, 0) + 1
-        return self._counts[key]
+        about = event.fields.get("unit") if event.kind.startswith("unit_") else None
+        name = (origin.host, about or origin.unit or origin.container or origin.ident)
+        writer = self._writers.get(name)
+        if event.kind in _MARKS:
+            return [event] if writer is None else [*writer.close(), event]
+        if writer is None:
+            writer = self._writers[name] = _Writer()
+        return [event] if writer.keeps(event) else []
 
     def close(self) -> list[Event]:
         """Return what was held back, and begin to count anew."""
+        held = [event for writer in self._writers.values() for event in writer.close()]
+        return sorted(held, key=lambda event: event.line)
+
+
+class _Writer:
+    """Counts the events of one unit, container or program between two of its starts."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Hashable, int] = {}
+        self._held: dict[Hashable, tuple[Event, int]] = {}
+
+    def keeps(self, event: Event) -> bool:
+        """Whether to keep an event now; otherwise it is held back as the last of its flood so far."""
+        many = self._count(event.kind) > KIND_KEPT
+        key = event.kind if many else (event.kind, event.ranks, _frozen(event.fields))
+        if not many and self._count(key) <= SAME_KEPT:
+            return True
+        _, left_out = self._held.get(key, (event, -1))
+        self._held[key] = (event, left_out + 1)
+        return False
+
+    def close(self) -> list[Event]:
+        """Return what was held back, with the number of events that were left out before it."""
         held = [
             replace(event, fields={**event.fields, "repeated": left_out})
             for event, left_out in self._held.values()
@@ -155,6 +173,10 @@ class Floods:
         self._counts.clear()
         self._held.clear()
         return sorted(held, key=lambda event: event.line)
+
+    def _count(self, key: Hashable) -> int:
+        self._counts[key] = self._counts.get(key, 0) + 1
+        return self._counts[key]
 
 
 def _frozen(value: Any) -> Hashable:

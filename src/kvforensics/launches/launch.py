@@ -53,6 +53,9 @@ class Requests:
     first_retraction: Place | None = None
     first_refused_by_pool: Place | None = None
     first_refused_by_context: Place | None = None
+    first_retraction_at: datetime | None = None  # naive UTC, of these lines
+    first_refused_by_pool_at: datetime | None = None
+    first_refused_by_context_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from kvforensics.launches.launch import Requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+    from datetime import datetime
 
     from kvforensics.records import Place
 
@@ -32,6 +33,9 @@ def requests(stretches: Iterable[Mapping[str, Any]], place: Callable[[int, int],
         first_retraction=_first(rows, "first_retraction", place),
         first_refused_by_pool=_first(rows, "first_refused_pool", place),
         first_refused_by_context=_first(rows, "first_refused_context", place),
+        first_retraction_at=_first_at(rows, "first_retraction"),
+        first_refused_by_pool_at=_first_at(rows, "first_refused_pool"),
+        first_refused_by_context_at=_first_at(rows, "first_refused_context"),
     )
 
 
@@ -62,3 +66,9 @@ def _peak(rows: Iterable[Mapping[str, Any]], name: str) -> Any:
 def _first(rows: Iterable[Mapping[str, Any]], name: str, place: Callable[[int, int], Place]) -> Place | None:
     found = next((row for row in rows if row[name] is not None), None)
     return None if found is None else place(found["source"], abs(found[name]))
+
+
+def _first_at(rows: list[Mapping[str, Any]], name: str) -> datetime | None:
+    """Return the time of the line that `_first` gives."""
+    found = next((row for row in rows if row[name] is not None), None)
+    return None if found is None else found[f"{name}_at"]

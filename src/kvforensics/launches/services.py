@@ -15,6 +15,8 @@ from kvforensics.launches.order import arrange
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import polars as pl
+
     from kvforensics.events import Event
     from kvforensics.launches.items import Item
     from kvforensics.records import Origin, Origins, Source
@@ -71,12 +73,14 @@ def split(
     return sorted(groups.values(), key=lambda group: tuple(part or "" for part in group.key))
 
 
-def relevant(events: Sequence[Event], sources: Sequence[Source], origins: Origins) -> list[Event]:
+def relevant(
+    events: Sequence[Event], sources: Sequence[Source], origins: Origins, stretches: pl.DataFrame
+) -> list[Event]:
     """Return the events that concern an SGLang server, and the newest ones, whose server may yet speak."""
     kept: set[int] = {id(event) for event in events[-NEWEST_KEPT:]}
-    for group in split(by_source(events, None, None), sources, origins):
+    for group in split(by_source(events, stretches, None), sources, origins):
         for items in (*group.items.values(), group.host_wide):
-            kept.update(id(item.event) for item in items)
+            kept.update(id(item.event) for item in items if item.event is not None)
     return [event for event in events if id(event) in kept]
 
 
@@ -200,7 +204,8 @@ def _units_of(ordered: Sequence[Item], owners: Mapping[int, Key]) -> dict[tuple[
         if key.unit is not None:
             named.add(key.unit)
             if item.kind in UNIT_START:
-                waiting = [pair for pair in waiting if pair[0] != key.unit] + [(key.unit, item)]
+                waiting = [pair for pair in waiting if pair[0] != key.unit and _soon(pair[1], item)]
+                waiting.append((key.unit, item))
         elif _speaks(item) and (item.group is None or (key, item.group) not in claims):
             tally = votes.setdefault(key, Counter())
             claimed = _claimed(waiting, item)
