@@ -185,6 +185,9 @@ def test_refusals_by_gate_and_layer():
     names = ("refused_pool", "refused_pool_front", "refused_context", "refused_context_front")
     assert [row[name] for name in names] == [1, 1, 0, 1]
     assert (row["first_refused_pool"], row["first_refused_context"], row["first_retraction"]) == (1, 3, None)
+    first, third = START + timedelta(seconds=0.25), START + timedelta(seconds=0.75)
+    assert (row["first_refused_pool_at"], row["first_refused_context_at"]) == (first, third)
+    assert row["first_retraction_at"] is None
 
 
 def test_requests_by_status():

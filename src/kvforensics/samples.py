@@ -10,7 +10,7 @@ bucket, UTC), `first_line`, `last_line`, `first_at`, `last_at`, `prefills`, `dec
 `new_tokens`, `cached_tokens` (sums over prefills), `gen_tps` (mean, tokens a second), `retractions`
 (lines), `retracted` (requests), `refused_pool`, `refused_context` (lines by the engine),
 `refused_pool_front`, `refused_context_front` (lines by the HTTP front), `first_retraction`,
-`first_refused_pool`, `first_refused_context` (their first lines), `access_ok`, `access_client_error`,
+`first_refused_pool`, `first_refused_context` (their first lines; `*_at`: the times of these), `access_ok`, `access_client_error`,
 `access_server_error` (HTTP requests by status). `usage_*` of a hybrid is the largest over its pools.
 
 A source that is read backwards, because it was printed newest first, has its lines counted as negative
@@ -55,6 +55,7 @@ _SUMS = (
     "access_server_error",
 )
 _FIRSTS = ("first_retraction", "first_refused_pool", "first_refused_context")
+_FIRST_TIMES = tuple(f"{name}_at" for name in _FIRSTS)
 _NEVER = -(1 << 62)  # stands before every line
 _MAXIMA = ("usage_max", "running_max", "queue_max")
 _LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
@@ -295,6 +296,7 @@ def _unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
         retracted=whole("retracted", "retraction").fill_null(0),
         **_refusals(kind, frame),
         first_retraction=_line(kind == "retraction"),
+        first_retraction_at=_time(kind == "retraction"),
         access_ok=_count(kind == "access", status < CLIENT_ERROR),
         access_client_error=_count(
             kind == "access", status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left")
@@ -307,6 +309,12 @@ def _line(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
     if not applies:
         return pl.lit(None, dtype=pl.Int64)
     return pl.col("line") if test is None else pl.when(test).then(pl.col("line"))
+
+
+def _time(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
+    if not applies:
+        return pl.lit(None, dtype=pl.Datetime("us"))
+    return pl.col("at") if test is None else pl.when(test).then(pl.col("at"))
 
 
 def _count(applies: bool, test: pl.Expr) -> pl.Expr:
@@ -327,6 +335,8 @@ def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
         "refused_context_front": _count(refused, ~pool & front),
         "first_refused_pool": _line(refused, pool),
         "first_refused_context": _line(refused, ~pool),
+        "first_refused_pool_at": _time(refused, pool),
+        "first_refused_context_at": _time(refused, ~pool),
     }
 
 
@@ -345,7 +355,7 @@ def _as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
         usage_last="usage",
         running_last="running",
         queue_last="queue",
-        **{name: pl.col(name) for name in (*_FIRSTS, *_SUMS)},
+        **{name: pl.col(name) for name in (*_FIRSTS, *_FIRST_TIMES, *_SUMS)},
     ).select(list(_bucket_schema()))
 
 
@@ -363,7 +373,7 @@ def _merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
             pl.col("first_at").drop_nulls().first(),
             pl.col("last_at").drop_nulls().last(),
             *(pl.col(name).max() for name in _MAXIMA),
-            *(pl.col(name).min() for name in _FIRSTS),
+            *(pl.col(name).min() for name in (*_FIRSTS, *_FIRST_TIMES)),
             *(pl.col(name).drop_nulls().last() for name in _LASTS),
             *(pl.col(name).sum() for name in _SUMS),
         )
@@ -390,6 +400,7 @@ def _bucket_schema() -> dict[str, pl.DataType]:
         "running_last": pl.Int64(),
         "queue_last": pl.Int64(),
         **dict.fromkeys(_FIRSTS, pl.Int64()),
+        **dict.fromkeys(_FIRST_TIMES, pl.Datetime("us")),
         **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in _SUMS},
     }
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from tests.build import event, incident, launch, pool
@@ -7,6 +8,7 @@ from kvforensics.launches import Requests
 from kvforensics.records import Place
 
 AT = Place("log.txt", 7)
+AT_TIME = datetime(2026, 5, 20, 9, 30)
 
 
 def test_context_exceeds_pool(found):
@@ -25,26 +27,33 @@ def test_not_where_the_pool_holds_the_context(found, context):
 
 
 def test_refused_by_the_pool(found):
-    seen = Requests(rejected_too_long=2, refused_by_pool=2, first_refused_by_pool=AT)
+    seen = Requests(
+        rejected_too_long=2, refused_by_pool=2, first_refused_by_pool=AT, first_refused_by_pool_at=AT_TIME
+    )
     (one,) = found(incident(context=200000, requests=seen))["request_too_long_for_pool"]
-    assert (one.severity, one.evidence) == ("warning", (AT,))
+    assert (one.severity, one.evidence, one.at) == ("warning", (AT,), AT_TIME)
     assert one.title.startswith("2 prompts were")
     assert "mem_fraction_static" in one.fix
 
 
 def test_refused_by_the_context(found):
-    seen = Requests(rejected_too_long=1, refused_by_context=1, first_refused_by_context=AT)
+    seen = Requests(
+        rejected_too_long=1,
+        refused_by_context=1,
+        first_refused_by_context=AT,
+        first_refused_by_context_at=AT_TIME,
+    )
     result = found(incident(requests=seen))
     (one,) = result["request_too_long_for_context"]
-    assert (one.severity, one.evidence) == ("info", (AT,))
+    assert (one.severity, one.evidence, one.at) == ("info", (AT,), AT_TIME)
     assert "101,134" in one.fix
     assert "request_too_long_for_pool" not in result
 
 
 def test_retractions(found):
-    seen = Requests(retractions=3, peak_token_usage=0.99, first_retraction=AT)
+    seen = Requests(retractions=3, peak_token_usage=0.99, first_retraction=AT, first_retraction_at=AT_TIME)
     (one,) = found(launch(requests=seen))["retractions"]
-    assert (one.severity, one.evidence) == ("warning", (AT,))
+    assert (one.severity, one.evidence, one.at) == ("warning", (AT,), AT_TIME)
     assert "3 requests" in one.title
     assert "0.99" in one.detail
 

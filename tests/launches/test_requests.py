@@ -34,6 +34,7 @@ def test_retractions_count_requests():
     found = requests(log)
     assert found.retractions == 4
     assert found.first_retraction.line == len(log.lines) - 1
+    assert found.first_retraction_at == log.lines[-2][3]
 
 
 def test_what_several_ranks_print_counts_once_and_dp_groups_add_up():

@@ -58,6 +58,7 @@ def _requests(launch: Launch) -> Iterator[Finding]:
             f"The pool holds {_count(launch.pool_tokens)} tokens, the context length is "
             f"{_count(launch.context_len)}: the context lets such prompts in, the pool cannot hold them.",
             advice.for_context(launch, launch.context_len) or advice.for_pool(launch),
+            at=seen.first_refused_by_pool_at,
             evidence=(seen.first_refused_by_pool,),
         )
     if seen.refused_by_context:
@@ -68,6 +69,7 @@ def _requests(launch: Launch) -> Iterator[Finding]:
             f"The context length is {_count(launch.context_len)} tokens, the pool holds "
             f"{_count(launch.pool_tokens)}.",
             _longer_context(launch),
+            at=seen.first_refused_by_context_at,
             evidence=(seen.first_refused_by_context,),
         )
     if seen.retractions:
@@ -79,6 +81,7 @@ def _requests(launch: Launch) -> Iterator[Finding]:
             f"Their cached tokens were dropped and are computed again.{usage}",
             "Let fewer requests run (max_running_requests), raise schedule_conservativeness, or enlarge "
             "the pool. " + (advice.for_pool(launch) or ""),
+            at=seen.first_retraction_at,
             evidence=(seen.first_retraction,),
         )
 
