@@ -4,6 +4,8 @@ import sys
 import time
 from typing import IO
 
+from kvforensics.report.inert import encodable, inert
+
 _QUIET_S = 1.5  # nothing is shown before
 _TERMINAL_S = 0.1
 _PIPE_S = 10.0
@@ -26,7 +28,8 @@ class Progress:
             return
         self._next = now + (_TERMINAL_S if self._tty else _PIPE_S)
         share = f" of {total / _MIB:,.0f} MiB ({done * 100 // total} %)" if total else " MiB"
-        said = f"reading {path.encode('ascii', 'backslashreplace').decode()}: {done / _MIB:,.0f}{share}"
+        name = encodable(inert(path), self._stream.encoding or "ascii")
+        said = f"reading {name}: {done / _MIB:,.0f}{share}"
         if self._tty:
             self._stream.write("\r" + said.ljust(self._shown))
             self._shown = len(said)
