@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from kvforensics.findings import handed, issues, losses, pairs, pool, trail, trouble
 from kvforensics.findings.scene import Finding, Scene
+from kvforensics.verdicts.effects import kept
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kvforensics.launches import Launch
     from kvforensics.launches.history import ServiceHistory
     from kvforensics.records import Source
     from kvforensics.sizing import Budget
@@ -32,13 +34,15 @@ def find(
     """
     scene = Scene(history, budgets, verdicts, sources)
     found: list[Finding] = []
-    for number, launch in enumerate(history.launches):
+    earlier: tuple[Launch, ...] = ()
+    for launch in history.launches:
         found.extend(pool.of_launch(scene, launch))
         found.extend(trouble.of_launch(scene, launch))
         found.extend(losses.of_launch(scene, launch))
-        found.extend(issues.of_launch(scene, history.launches[number - 1] if number else None, launch))
-        if number:
-            found.extend(pairs.of_pair(scene, history.launches[:number], launch))
+        found.extend(issues.of_launch(scene, earlier[-1] if earlier else None, launch))
+        if earlier:
+            found.extend(pairs.of_pair(scene, earlier, launch))
+        earlier = kept((*earlier, launch))
     found.extend(trail.stale_units(scene))
     found.extend(handed.stale_file(scene))
     found.extend(losses.of_service(scene))

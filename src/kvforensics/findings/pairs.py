@@ -8,6 +8,7 @@ from kvforensics.changes import diff
 from kvforensics.findings.scene import Finding, Scene, finding
 from kvforensics.sizing.facts import facts
 from kvforensics.verdicts.attribution import attribute, free_memory_explains
+from kvforensics.verdicts.effects import baseline
 from kvforensics.verdicts.judge import situation
 
 if TYPE_CHECKING:
@@ -21,25 +22,31 @@ _DIFFERS = 0.05
 
 def of_pair(scene: Scene, earlier: Sequence[Launch], newer: Launch) -> Iterator[Finding]:
     """Yield what the newer launch shows against those before it (oldest first)."""
-    pair = situation(earlier, newer, diff(earlier[-1], newer), scene.budgets)
-    yield from _free_memory(scene, pair, earlier)
-    yield from _pool(scene, pair)
+    base = baseline(earlier, "pool_tokens")
+    tokens = base.pool_tokens if base is not None else None
+    moves = tokens is not None and newer.pool_tokens is not None and tokens != newer.pool_tokens
+    pair = situation(earlier, newer, diff(earlier[-1], newer), scene.budgets) if moves else None
+    yield from _free_memory(scene, earlier, newer, pair)
+    if pair is not None:
+        yield from _pool(scene, pair)
 
 
-def _free_memory(scene: Scene, pair: Situation, earlier: Sequence[Launch]) -> Iterator[Finding]:
-    newer = pair.newer
+def _free_memory(
+    scene: Scene, earlier: Sequence[Launch], newer: Launch, pair: Situation | None
+) -> Iterator[Finding]:
+    """Yield free memory before loading that differs by 5 %, or that explains a pool which moved."""
     before = next((e for e in reversed(earlier) if e.memory.before_load_gib), None)
     after = newer.memory.before_load_gib
     old = before.memory.before_load_gib if before is not None else None
     if before is None or old is None or after is None:
         return
-    explains = pair.pool == "moved" and free_memory_explains(pair)
+    explains = pair is not None and pair.pool == "moved" and free_memory_explains(pair)
     if not explains and abs(after - old) <= _DIFFERS * old:
         return
-    pool = pair.effects.pool_tokens
     said = f"{before.id} found {old:.2f} GiB free before loading, {newer.id} {after:.2f} GiB"
-    if explains and pool.before is not None and pool.after is not None:
-        said += f"; that, and no setting, took the pool from {pool.before:,} to {pool.after:,} tokens"
+    if explains and pair is not None:
+        way = f"{pair.older.pool_tokens:,} to {newer.pool_tokens:,} tokens"
+        said += f"; that, and no setting, took the pool from {way}"
     yield finding(
         "free_memory_differs",
         newer,
@@ -49,7 +56,7 @@ def _free_memory(scene: Scene, pair: Situation, earlier: Sequence[Launch]) -> It
         "Look for what else used the GPU at that time (nvidia-smi), before blaming a setting.",
         at=newer.started_at,
         evidence=scene.evidence(newer, "before_load", "pool_tokens"),
-        severity=None if not facts(newer).on_cpu or pair.pool == "moved" else "info",
+        severity=None if explains or not facts(newer).on_cpu else "info",
     )
 
 

@@ -68,6 +68,20 @@ def baseline(earlier: Sequence[Launch], figure: str) -> Launch | None:
     return earlier[-1] if earlier else None
 
 
+def kept(earlier: Sequence[Launch]) -> tuple[Launch, ...]:
+    """Return the launches that a next one can be measured against, in order: a handful of however many.
+
+    A service that dies at each start for weeks has thousands of failed launches before the next good one.
+    """
+    wanted = {id(one) for one in (baseline(earlier, figure) for figure in _FIGURES) if one is not None}
+    wanted |= {id(one) for one in earlier[-1:]}
+    with_memory = next((one for one in reversed(earlier) if one.memory.before_load_gib is not None), None)
+    return tuple(one for one in earlier if id(one) in wanted or one is with_memory)
+
+
+_FIGURES = ("pool_tokens", "longest_prompt_tokens", "max_running_requests", "free_gib")
+
+
 def _cell(launch: Launch, budgets: Mapping[str, Budget]) -> float | None:
     """Bytes of a token: what the budget paid, else what the pools' own lines show."""
     budget = budgets.get(launch.id)

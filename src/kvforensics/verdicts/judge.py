@@ -11,7 +11,7 @@ from kvforensics.verdicts import advice
 from kvforensics.verdicts.attribution import attribute, leaders_of, may_move_pool
 from kvforensics.verdicts.cuts import of_cut
 from kvforensics.verdicts.decision import Decision, shown
-from kvforensics.verdicts.effects import baseline, effects, noise
+from kvforensics.verdicts.effects import baseline, effects, kept, noise
 from kvforensics.verdicts.failure import names
 from kvforensics.verdicts.figures import lost_to_oom, of_other, of_pool_input
 from kvforensics.verdicts.moves import direction
@@ -40,10 +40,11 @@ def judge(history: ServiceHistory, budgets: Mapping[str, Budget]) -> list[Verdic
     not show is measured against the last launch that did.
     """
     found: list[Verdict] = []
-    launches = history.launches
-    for number, newer in enumerate(launches):
-        if number:
-            found.extend(judge_pair(launches[:number], newer, diff(launches[number - 1], newer), budgets))
+    earlier: tuple[Launch, ...] = ()
+    for newer in history.launches:
+        if earlier:
+            found.extend(judge_pair(earlier, newer, diff(earlier[-1], newer), budgets))
+        earlier = kept((*earlier, newer))
     return found
 
 
