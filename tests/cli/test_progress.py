@@ -30,7 +30,8 @@ def test_a_short_read_says_nothing(monkeypatch):
     assert stream.getvalue() == ""
 
 
-def test_a_terminal_has_one_line_that_moves_and_is_gone_at_the_end(seconds):
+@pytest.mark.usefixtures("seconds")
+def test_a_terminal_has_one_line_that_moves_and_is_gone_at_the_end():
     stream = Terminal()
     shown = Progress(stream)
     for done in range(1, 6):
@@ -42,7 +43,8 @@ def test_a_terminal_has_one_line_that_moves_and_is_gone_at_the_end(seconds):
     assert text.endswith("\r")
 
 
-def test_elsewhere_a_plain_line_stands_now_and_then(seconds):
+@pytest.mark.usefixtures("seconds")
+def test_elsewhere_a_plain_line_stands_now_and_then():
     stream = io.StringIO()
     shown = Progress(stream)
     for done in range(25):
@@ -54,7 +56,8 @@ def test_elsewhere_a_plain_line_stands_now_and_then(seconds):
     assert "\r" not in stream.getvalue()
 
 
-def test_a_name_does_not_steer_the_terminal(seconds):
+@pytest.mark.usefixtures("seconds")
+def test_a_name_does_not_steer_the_terminal():
     stream = Terminal()
     shown = Progress(stream)
     for _ in range(5):
