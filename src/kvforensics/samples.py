@@ -10,8 +10,9 @@ bucket, UTC), `first_line`, `last_line`, `first_at`, `last_at`, `prefills`, `dec
 `new_tokens`, `cached_tokens` (sums over prefills), `gen_tps` (mean, tokens a second), `retractions`
 (lines), `retracted` (requests), `refused_pool`, `refused_context` (lines by the engine),
 `refused_pool_front`, `refused_context_front` (lines by the HTTP front), `first_retraction`,
-`first_refused_pool`, `first_refused_context` (their first lines; `*_at`: the times of these), `access_ok`, `access_client_error`,
-`access_server_error` (HTTP requests by status). `usage_*` of a hybrid is the largest over its pools.
+`first_refused_pool`, `first_refused_context` (their first lines; `*_at`: the times of these), `access_ok`,
+`access_client_error`, `access_server_error` (HTTP requests by status). `usage_*` of a hybrid is the largest
+over its pools.
 
 A source that is read backwards, because it was printed newest first, has its lines counted as negative
 in `stretches()` and `records()`, so that they ascend with time there too.
