@@ -8,11 +8,12 @@ empty line too, so nothing is ever split at one without looking at the fields.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.carriers.blocks import LINE_BYTES, cut_text, is_utf8
-from kvforensics.carriers.journal_entries import FIELDS, EntryReader, FieldEntries
+from kvforensics.carriers.blocks import LINE_BYTES, is_utf8
+from kvforensics.carriers.export_batch import ExportBatch, Surroundings
+from kvforensics.carriers.export_bytes import ByteReader
+from kvforensics.carriers.journal_entries import FIELDS, EntryReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,123 +51,38 @@ class JournalExport:
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield frames of up to 16,384 entries."""
         entries = EntryReader(context)
-        batch = _Batch()
-        for line, row, damage in _Parser(_Bytes(blocks.chunks())).entries():
-            batch.add(line, row, damage)
-            if len(batch.rows) >= _FRAME_ENTRIES:
-                yield entries.frame(batch.lines, FieldEntries(batch.rows), batch.damage)
-                batch = _Batch()
-        if batch.rows:
-            yield entries.frame(batch.lines, FieldEntries(batch.rows), batch.damage)
-
-
-@dataclass(slots=True)
-class _Batch:
-    lines: list[int] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    damage: dict[int, str] = field(default_factory=dict)
-
-    def add(self, line: int, row: dict[str, Any], damage: str | None) -> None:
-        if damage is not None:
-            self.damage[len(self.rows)] = damage
-        self.lines.append(line)
-        self.rows.append(row)
-
-
-class _Bytes:
-    """Bytes to read from, filled on demand; `line` is the physical line at `at`."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self.data = b""
-        self.at = 0
-        self.line = 1
-        self.cut = False  # whether the line read last was too long
-
-    def fill(self) -> bool:
-        """Get more bytes; false at the end of the input."""
-        chunk = next(self._chunks, None)
-        if chunk is None:
-            return False
-        self.data = self.data[self.at :] + chunk
-        self.at = 0
-        return True
-
-    def advance(self, end: int) -> None:
-        """Go on to a place in `data`, counting the lines between."""
-        self.line += self.data.count(b"\n", self.at, end)
-        self.at = end
-
-    def read_line(self) -> tuple[bytes, bool]:
-        """Return the next line without its end and whether it had one; of a long line only the beginning."""
-        start = 0
-        while (end := self.data.find(b"\n", self.at + start)) < 0:
-            start = len(self.data) - self.at
-            if start > LINE_BYTES:
-                return self._long_line(), True
-            if not self.fill():
-                text = self.data[self.at :]
-                self.at = len(self.data)
-                return text, False
-        text = cut_text(self.data[self.at : end], LINE_BYTES)
-        self.cut = end - self.at > LINE_BYTES
-        self.advance(end + 1)
-        return text, True
-
-    def read_exactly(self, size: int) -> bytes:
-        """Return that many bytes, fewer at the end of the input; of many only the first mebibyte is kept."""
-        kept: list[bytes] = []
-        room, left = LINE_BYTES, size
-        while left:
-            if self.at == len(self.data) and not self.fill():
-                break
-            piece = self.data[self.at : self.at + left]
-            self.advance(self.at + len(piece))
-            left -= len(piece)
-            if room:
-                kept.append(piece[:room])
-                room -= len(kept[-1])
-        return b"".join(kept)
-
-    def _long_line(self) -> bytes:
-        text = cut_text(self.data[self.at :], LINE_BYTES)
-        self.cut = True
-        while (end := self.data.find(b"\n", self.at)) < 0:
-            self.at = len(self.data)
-            if not self.fill():
-                return text
-        self.advance(end + 1)
-        return text
+        for batch in _Parser(ByteReader(blocks.chunks())).batches():
+            yield entries.frame(batch.lines, batch, batch.damage)
 
 
 class _Parser:
     """One entry after another; what breaks the format costs its entry and is said."""
 
-    def __init__(self, source: _Bytes) -> None:
+    def __init__(self, source: ByteReader) -> None:
         self._source = source
         self._cursor: bytes | None = None  # the first line of the next entry, read while this one was torn
+        self._known: dict[bytes, Surroundings] = {}
 
-    def entries(self) -> Iterator[_Found]:
-        """Yield an entry's first line number, its fields and its damage."""
-        source = self._source
+    def batches(self) -> Iterator[ExportBatch]:
+        """Yield up to 16,384 entries at a time, in the order of the input."""
+        source, batch = self._source, ExportBatch()
         while True:
             self._skip_empty_lines()
             if self._cursor is None:
-                end = source.data.find(b"\n\n", source.at)
-                if end < 0 and len(source.data) - source.at < LINE_BYTES and source.fill():
+                batch.take(source, self._known, _FRAME_ENTRIES)
+                whole = source.data.find(b"\n\n", source.at) >= 0
+                if not whole and len(source.data) - source.at < LINE_BYTES and source.fill():
                     continue
-                row = (
-                    _text_entry(source.data[source.at : end]) if 0 <= end - source.at <= LINE_BYTES else None
-                )
-                if row is not None:
-                    line = source.line
-                    source.advance(end + 2)
-                    yield line, row, None
-                    continue
-            entry = self._entry()
-            if entry is None:
-                return
-            yield entry
+            if len(batch) < _FRAME_ENTRIES:
+                entry = self._entry()
+                if entry is None:
+                    break
+                batch.add(*entry)
+            if len(batch) >= _FRAME_ENTRIES:
+                yield batch
+                batch = ExportBatch()
+        if len(batch):
+            yield batch
 
     def _skip_empty_lines(self) -> None:
         source = self._source
@@ -249,13 +165,3 @@ class _Fields:
             known.append(value)
         else:
             self.row[field] = [known, value]
-
-
-def _text_entry(data: bytes) -> dict[str, Any] | None:
-    """Read an entry that holds nothing but text lines with names that differ; None for any other."""
-    try:
-        lines = data.decode().split("\n")
-        row = dict([line.split("=", 1) for line in lines])
-    except ValueError:  # no `=`, or not UTF-8
-        return None
-    return row if len(row) == len(lines) else None
