@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 
 from kvforensics.parsing import Parser, layouts
-from kvforensics.parsing.decoding import decode
+from kvforensics.parsing.decoding import decode, decode_fitting
 from kvforensics.parsing.grammar import Grammar, load
 from kvforensics.parsing.kinds import kinds, samples
 from kvforensics.parsing.layouts import Layout, Slot, learn
@@ -129,6 +129,7 @@ def disagreements(texts: Sequence[str], candidates: Sequence[Layout]) -> list[st
     for layout in candidates:
         fits = column.to_frame().select(layout.mask(pl.col("text"))).to_series().to_list()
         hits = [text for text, fit in zip(texts, fits, strict=True) if fit]
+        found += straight(layout, column)
         rows = (
             decode(layout, pl.Series("text", hits)).to_dicts()
             if hits and layout.has_columns
@@ -152,6 +153,22 @@ def disagreements(texts: Sequence[str], candidates: Sequence[Layout]) -> list[st
             if wide != dict(said.fields):
                 found.append(f"{said.fields} by Lark, {row} by polars: {text!r}")
     return found
+
+
+def straight(layout: Layout, texts: pl.Series) -> list[str]:
+    """Return where the fast way, which tests and cuts in one go, says anything but the careful one."""
+    read, fits = decode_fitting(layout, texts)
+    hits = texts.to_list() if fits is None else texts.filter(fits).to_list()
+    said = {text: layout.fields(text) for text in texts}
+    inside = [text for text in texts if said[text] is not None and None not in said[text].values()]
+    if hits != inside:
+        return [f"the fast way takes {set(hits) ^ set(inside)}"]
+    rows = read.to_dicts() if layout.has_columns or layout.constants else [{}] * len(hits)
+    return [
+        f"{row} fast, {said[text]} carefully: {text!r}"
+        for text, row in zip(hits, rows, strict=True)
+        if row != said[text]
+    ]
 
 
 @st.composite

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
-from kvforensics.parsing.decoding import decode, schema_of
-from kvforensics.parsing.grammar import FLOATS, INTEGERS
+from kvforensics.parsing.decoding import decode_fitting, schema_of
 from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
 from kvforensics.parsing.terminals import escaped
 from kvforensics.redaction import redact_series
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kvforensics.parsing.layouts import Layout
     from kvforensics.parsing.prefix import Form, Prefixes
 
@@ -101,25 +102,25 @@ class Columnar:
     def _apply(
         self, cut: pl.DataFrame, layouts: list[Layout]
     ) -> tuple[list[tuple[Layout, pl.DataFrame]], list[pl.DataFrame]]:
+        """Return the lines that these layouts read, by layout, and which rows they were."""
         parts: list[tuple[Layout, pl.DataFrame]] = []
         taken: list[pl.DataFrame] = []
-        if not layouts or not cut.height:
-            return parts, taken
-        route = cut.select(
-            pl.coalesce(
-                pl.when(layout.mask(pl.col("body"))).then(pl.lit(number, dtype=pl.Int16))
-                for number, layout in enumerate(layouts)
-            )
-        ).to_series()
-        for number, layout in enumerate(layouts):
-            rows = cut.filter(route == number)
-            if not rows.height:
-                continue
-            self._idle[layout] = 0
-            read, rows = self._decode(layout, self._headed(rows))
-            taken.append(rows.select("row", "at", headed=pl.col("head").is_not_null()))
-            if not layout.kind.startswith(KNOWN):
-                parts.append((layout, read))
+        for lead, alike in _by_lead(layouts).items():
+            rows = cut.filter(pl.col("body").str.starts_with(lead))
+            rows = self._headed(rows) if rows.height else rows
+            for layout in alike:
+                if not rows.height:
+                    break
+                read, fits = decode_fitting(layout, rows["body"])
+                mine = rows if fits is None else rows.filter(fits)
+                rows = rows.clear() if fits is None else rows.filter(~fits)
+                if not mine.height:
+                    continue
+                self._idle[layout] = 0
+                taken.append(mine.select("row", "at", headed=pl.col("head").is_not_null()))
+                if not layout.kind.startswith(KNOWN):
+                    base = mine.select("row", "line", "at", "origin", *RANK_TAGS)
+                    parts.append((layout, base.hstack(_redacted(read))))
         return parts, taken
 
     def _headed(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -184,20 +185,6 @@ class Columnar:
         schema = {"tail": pl.String(), "fraction": pl.Int64(), **dict.fromkeys(RANK_TAGS, pl.Int32())}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
-    def _decode(self, layout: Layout, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return the columns of a layout beside the base columns, and the rows that were read."""
-        if layout.kind.startswith(KNOWN):
-            return rows, rows
-        columns = decode(layout, rows["body"])
-        bad = _out_of_range(layout, columns, self._terminals(layout))
-        if bad is not None:
-            columns, rows = columns.filter(~bad), rows.filter(~bad)
-        base = rows.select("row", "line", "at", "origin", *RANK_TAGS)
-        return base.hstack(_redacted(columns)), rows
-
-    def _terminals(self, layout: Layout) -> dict[str, str]:
-        return dict(self.kinds.grammars[layout.grammar].columns[layout.kind])
-
     def _frames(self, parts: list[tuple[Layout, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
         frames: dict[str, list[pl.DataFrame]] = {}
         for layout, part in parts:
@@ -252,6 +239,13 @@ class Columnar:
             del self._idle[self.active.pop()]
 
 
+def _by_lead(layouts: Iterable[Layout]) -> dict[str, list[Layout]]:
+    found: dict[str, list[Layout]] = {}
+    for layout in layouts:
+        found.setdefault(layout.lead, []).append(layout)
+    return found
+
+
 def _without(cut: pl.DataFrame, taken: list[pl.DataFrame]) -> pl.DataFrame:
     """Return the rows that were not taken."""
     if not taken:
@@ -264,24 +258,6 @@ def _without(cut: pl.DataFrame, taken: list[pl.DataFrame]) -> pl.DataFrame:
 
 def _nothing_taken() -> pl.DataFrame:
     return pl.DataFrame(schema={"row": pl.UInt32(), "at": pl.Datetime("us"), "headed": pl.Boolean()})
-
-
-def _out_of_range(layout: Layout, columns: pl.DataFrame, terminals: dict[str, str]) -> pl.Series | None:
-    """Return which rows hold a number that its type does not, or None when none does."""
-    constants = dict(layout.constants)
-    bad: pl.Series | None = None
-    for name in columns.columns:
-        if name in constants:
-            continue
-        wrong = None
-        if terminals[name] in INTEGERS and columns[name].null_count():
-            wrong = columns[name].is_null()
-        elif terminals[name] in FLOATS:
-            infinite = columns[name].is_infinite()
-            wrong = infinite if infinite.any() else None
-        if wrong is not None:
-            bad = wrong if bad is None else bad | wrong
-    return bad
 
 
 def _redacted(columns: pl.DataFrame) -> pl.DataFrame:

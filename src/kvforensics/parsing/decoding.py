@@ -8,11 +8,12 @@ expression with groups; that one remains for layouts without such a separator.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.parsing.grammar import BOOLEANS, FLOATS, INTEGERS, TIMES
+from kvforensics.parsing.grammar import BOOLEANS, FLOATS, INTEGERS, TIMES, UNSIGNED
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import escaped, holds
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kvforensics.parsing.layouts import Layout
 
 Items = list[str | Slot]
+_FITS = " fits"  # no column of a grammar can have this name
 
 
 def dtype_of(terminal: str) -> pl.DataType:
@@ -46,24 +48,106 @@ def decode(layout: Layout, texts: pl.Series) -> pl.DataFrame:
 
     A number that its type does not hold comes out null or infinite: such a text is left to Lark.
     """
-    items = list(layout.items)
-    text = pl.col("text")
-    if isinstance(items[0], str):
-        text, items = text.str.slice(len(items[0])), items[1:]
-    frame = texts.alias("text").to_frame()
-    cut = _best_cut(items) if len(items) > 1 and layout.has_columns else None
-    if cut is not None:
-        # The parts are made once and then looked at: polars would split anew for every column.
-        frame = frame.select(text.str.splitn(cut.separator, len(cut.parts)).alias("text"))
-        frame = frame["text"].struct.rename_fields([str(n) for n in range(len(cut.parts))]).struct.unnest()
-        slots = [slot for n, part in enumerate(cut.parts) for slot in _cut(pl.col(str(n)), part)]
-    else:
-        slots = list(_cut(text, items))
+    frame, slots = _pieces(layout, texts)
     columns = [pl.lit(value).alias(column) for column, value in layout.constants]
     columns += [_typed(slot.terminal, piece).alias(str(slot.column)) for slot, piece in slots]
     # `select` alone would make one row of constants; beside a column they are as many as there are texts.
     named = [column for column, _ in layout.constants] + [str(slot.column) for slot, _ in slots]
     return frame.with_columns(columns).select(named) if columns else frame.select()
+
+
+def decode_fitting(layout: Layout, texts: pl.Series) -> tuple[pl.DataFrame, pl.Series | None]:
+    """Return the columns of a layout over any texts, and which of them fit it (None: all do).
+
+    As `Layout.mask` and then `decode` would say, but that a text with a number beyond its type does not fit.
+    Where one separator parts the slots each part is looked at by itself, which costs less than an
+    expression over the whole text.
+    """
+    cut = _plan(layout)
+    if cut is None or layout.rivals or layout.barred:
+        fits = texts.to_frame("text").select(layout.mask(pl.col("text"))).to_series()
+        read = decode(layout, texts if fits.all() else texts.filter(fits))
+    else:
+        read, fits = _decode_parts(layout, cut, texts)
+    bad = _out_of_range(read)
+    if bad is not None:
+        fits = fits.scatter(fits.arg_true().filter(bad), values=False)
+        read = read.filter(~bad)
+    return read, None if fits.all() else fits
+
+
+def _decode_parts(layout: Layout, cut: _Cut, texts: pl.Series) -> tuple[pl.DataFrame, pl.Series]:
+    lead = layout.items[0] if isinstance(layout.items[0], str) else ""
+    checks = [pl.lit(texts.str.starts_with(lead))] if lead else []
+    columns = [pl.lit(value).alias(column) for column, value in layout.constants]
+    for number, part in enumerate(cut.parts):
+        text = pl.col(str(number))
+        checks += _checks(text, part)
+        columns += [_unsigned(slot, piece).alias(str(slot.column)) for slot, piece in _cut(text, part)]
+    read = _parted(texts, lead, cut).select(*columns, pl.all_horizontal(checks).alias(_FITS))
+    fits = read[_FITS].fill_null(value=False)
+    read = read.drop(_FITS)
+    return (read if fits.all() else read.filter(fits)), fits
+
+
+def _checks(part: pl.Expr, items: Items) -> list[pl.Expr]:
+    """Return what a part must pass, but for the cast of an unsigned number."""
+    slot = next((item for item in items if isinstance(item, Slot)), None)
+    if slot is None:
+        return [part == "".join(str(item) for item in items)]
+    at = items.index(slot)
+    before, after = "".join(map(str, items[:at])), "".join(map(str, items[at + 1 :]))
+    if slot.terminal in BOOLEANS:
+        return [(part == f"{before}True{after}") | (part == f"{before}False{after}")]
+    if slot.terminal in UNSIGNED and slot.column and not after:
+        # A cast to an unsigned number takes digits, one plus sign before them, and nothing else.
+        return [*([part.str.starts_with(before)] if before else []), ~part.str.starts_with(f"{before}+")]
+    return [part.str.contains(f"^{escaped(before)}{slot.pattern}{escaped(after)}$")]
+
+
+def _unsigned(slot: Slot, piece: pl.Expr) -> pl.Expr:
+    if slot.terminal not in UNSIGNED:
+        return _typed(slot.terminal, piece)
+    return piece.cast(pl.UInt64, strict=False).cast(pl.Int64, strict=False)
+
+
+def _out_of_range(read: pl.DataFrame) -> pl.Series | None:
+    """Return which rows hold a number that its type does not, or None when none does."""
+    wrong = [column.is_null() for column in read if column.dtype == pl.Int64 and column.null_count()]
+    floats = (column.is_infinite() for column in read if column.dtype == pl.Float64)
+    wrong += [infinite for infinite in floats if infinite.any()]
+    return pl.select(pl.any_horizontal(wrong)).to_series() if wrong else None
+
+
+def _parted(texts: pl.Series, lead: str, cut: _Cut) -> pl.DataFrame:
+    """Return the parts of the texts as columns "0", "1" …; made once, since polars would split for each."""
+    parts = texts.str.slice(len(lead)) if lead else texts
+    struct = parts.str.splitn(cut.separator, len(cut.parts)).struct
+    return struct.rename_fields([str(n) for n in range(len(cut.parts))]).struct.unnest()
+
+
+def _pieces(layout: Layout, texts: pl.Series) -> tuple[pl.DataFrame, list[tuple[Slot, pl.Expr]]]:
+    """Return a frame, and for each slot that is a column the expression that cuts it out of that frame."""
+    items = list(layout.items)
+    lead = items[0] if isinstance(items[0], str) else ""
+    if lead:
+        items = items[1:]
+    cut = _best_cut(items) if len(items) > 1 and layout.has_columns else None
+    if cut is not None:
+        slots = [slot for n, part in enumerate(cut.parts) for slot in _cut(pl.col(str(n)), part)]
+        return _parted(texts, lead, cut), slots
+    return texts.to_frame("text"), list(_cut(pl.col("text").str.slice(len(lead)), items))
+
+
+@lru_cache(maxsize=1024)
+def _plan(layout: Layout) -> _Cut | None:
+    """Return how to part the texts of a layout so that every part holds one slot at most, if that can be."""
+    items = list(layout.items)
+    items = items[1:] if isinstance(items[0], str) else items
+    cut = _best_cut(items) if len(items) > 1 and layout.has_columns else None
+    if cut is None or any(sum(isinstance(item, Slot) for item in part) > 1 for part in cut.parts):
+        return None
+    return cut
 
 
 def _typed(terminal: str, piece: pl.Expr) -> pl.Expr:

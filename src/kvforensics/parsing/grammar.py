@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lark.grammar import Rule, Symbol
     from lark.lexer import TerminalDef
 
+UNSIGNED = frozenset({"INT"})
 INTEGERS = frozenset({"INT", "SINT"})
 FLOATS = frozenset({"FLOAT", "NUM"})
 BOOLEANS = frozenset({"BOOL"})

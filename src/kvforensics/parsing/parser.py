@@ -37,7 +37,8 @@ class Parser:
         if not frame.height:
             return EventBlock()
         work = self._work(frame)
-        hot = self._columnar.read(work.filter(frame["extra"].is_null()))
+        own = frame["extra"].is_null()  # systemd's own records are no lines of a server
+        hot = self._columnar.read(work if own.all() else work.filter(own))
         at = work["at"].clone()
         at.scatter(hot.taken["row"], hot.taken["at"])
         left = pl.repeat(value=True, n=frame.height, eager=True)
