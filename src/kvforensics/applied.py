@@ -57,6 +57,7 @@ def applied(launch: Launch) -> Applied:
     _summary(found, launch)
     _cap(found, launch)
     _running(found, launch)
+    _context(found, launch)
     _rejected_context(found, launch)
     return found
 
@@ -127,6 +128,13 @@ def _running(found: Applied, launch: Launch) -> None:
     share = _share(asked, found.groups or 1)
     if share is not None and granted < share:
         found.cut("max_running_requests", granted)
+
+
+def _context(found: Applied, launch: Launch) -> None:
+    """Take the context length of the summary line where it is shorter than asked: the model's own."""
+    asked: Any = found.values.get("context_length")
+    if _is_number(asked) and launch.context_len is not None and launch.context_len < asked:
+        found.cut("context_length", launch.context_len)
 
 
 def _rejected_context(found: Applied, launch: Launch) -> None:

@@ -328,6 +328,26 @@ class TestChunk:
         assert judged(launch(), new)["chunked_prefill_size"].verdict == "no_op_for_pool"
 
 
+class TestAiter:
+    def test_a_fraction_times_0_85_is_the_engine_s_without_any_command_line(self):
+        same = {"settings": {"attention_backend": "aiter"}, "before": 192.0, "weights": 90.0}
+        found = judged(
+            launch(context=8192, fraction=0.88, **same), launch(context=16384, fraction=0.748, **same)
+        )
+        assert (found["context_length"].verdict, found["context_length"].reason_code) == (
+            "adverse",
+            "aiter_cuts_fraction",
+        )
+        assert found["mem_fraction_static"].reason_code == "derived_from_another_setting"
+
+    def test_another_fraction_leaves_it_open(self):
+        same = {"settings": {"attention_backend": "aiter"}, "before": 192.0, "weights": 90.0}
+        found = judged(
+            launch(context=8192, fraction=0.88, **same), launch(context=16384, fraction=0.8, **same)
+        )
+        assert {v.verdict for v in found.values()} == {"confounded"}
+
+
 class TestSpeculation:
     def test_settings_of_one_feature_count_as_one(self):
         new = launch(
@@ -474,7 +494,13 @@ class TestOverridden:
     def test_a_setting_that_the_engine_never_fills(self):
         new = launch(requested={"context_length": 65536}, context=32768)
         v = judged(launch(), new)["context_length"]
+        assert (v.verdict, v.reason_code) == ("overridden", "overridden_by_later_flag")
+
+    def test_a_context_that_the_engine_reports_shorter(self):
+        new = replace(launch(context=200000), context_len=131072)
+        v = judged(launch(), new)["context_length"]
         assert (v.verdict, v.reason_code) == ("clamped", "clamped_by_model_limit")
+        assert (v.change.before, v.change.after, v.change.requested) == (32768, 131072, 200000)
 
 
 def test_no_changes_no_verdicts():

@@ -36,7 +36,8 @@ def hybrid(launch_id: str, ratio: float = 0.8, **kwargs: Any) -> Launch:
 def mamba(launch_id: str, tokens: int, slots: int, **kwargs: Any) -> Launch:
     made = launch(launch_id, tokens=tokens, **kwargs)
     return replace(
-        made, pools=(pool("target", tokens, tokens * 50000 / 2**30), pool("mamba", slots, slots * 0.02, "mamba"))
+        made,
+        pools=(pool("target", tokens, tokens * 50000 / 2**30), pool("mamba", slots, slots * 0.02, "mamba")),
     )
 
 

@@ -34,13 +34,12 @@ def of_cut(pair: Situation, change: Change, pattern: Pattern | None, who: Attrib
         return _cap(pair, change, who)
     if change.setting == "max_running_requests":
         return _running(pair, change)
-    asked, applied = number(change.requested), number(change.after)
     said = f"adjust__{change.setting}" in pair.known.events
-    if change.setting == "context_length" and asked is not None and applied is not None and asked > applied:
+    if change.setting == "context_length" and _cut_by_the_model(pair):
         return Decision(
             "clamped",
             "clamped_by_model_limit",
-            f"context_length {shown(change.requested)} was asked, and {shown(change.after)} applied.",
+            f"context_length {shown(change.requested)} was asked; the engine reports {shown(change.after)}.",
         )
     known = knob(change.setting)
     if said or (known is not None and (known.filled or known.derived_from)):
@@ -126,6 +125,12 @@ def _over_the_cap(pair: Situation, change: Change) -> Decision | None:
         f"holds {tokens:,} tokens.",
         "0.5.11 or later, or a lower swa_full_tokens_ratio.",
     )
+
+
+def _cut_by_the_model(pair: Situation) -> bool:
+    """Whether the engine reports a shorter context than its settings hold."""
+    asked, shown_len = number(pair.newer.config.values.get("context_length")), pair.newer.context_len
+    return asked is not None and shown_len is not None and asked > shown_len
 
 
 def _scaled(pair: Situation) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kvforensics.changes import diff
 from kvforensics.knowledge import knob, patterns_of
+from kvforensics.sizing.facts import number
 from kvforensics.verdicts import advice
 from kvforensics.verdicts.attribution import attribute, leaders_of, may_move_pool
 from kvforensics.verdicts.cuts import of_cut
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvforensics.changes import Change
-    from kvforensics.knowledge import Knob, Pattern
+    from kvforensics.knowledge import Facts, Knob, Pattern
     from kvforensics.launches import Launch
     from kvforensics.launches.history import ServiceHistory
     from kvforensics.sizing import Budget
@@ -90,17 +91,46 @@ def situation(
     before = earlier[-1]
     older = baseline(earlier, "pool_tokens") or before
     net = tuple(changes) if older is before else tuple(diff(older, newer))
+    known = pattern_facts(older, newer, budgets)
+    net, steps = _by_the_engine(net, newer, known), _by_the_engine(tuple(changes), newer, known)
     return Situation(
         before=before,
         older=older,
         newer=newer,
         changes=_with_causes(net),
-        steps=_with_causes(tuple(changes)),
+        steps=_with_causes(steps),
         effects=effects(newer, earlier, budgets),
         budgets=budgets,
         noise=noise(older, newer, budgets),
-        known=pattern_facts(older, newer, budgets),
+        known=known,
     )
+
+
+def _by_the_engine(changes: tuple[Change, ...], newer: Launch, known: Facts) -> tuple[Change, ...]:
+    """Return the changes; a fraction that is the old one times a factor of the engine's is a derived one.
+
+    `server_args` shows the product since 0.5.5: aiter multiplies by 0.85 when the context passes 8192.
+    """
+    factors = [
+        p.factor
+        for c in changes
+        for p in patterns_of(c.setting)
+        if p.outcome == "backfire" and p.factor and p.applies(c.setting, newer.version, known) is True
+    ]
+    return tuple(
+        replace(c, derived=True)
+        if c.setting == "mem_fraction_static" and any(_is_product(c, factor) for factor in factors)
+        else c
+        for c in changes
+    )
+
+
+def _is_product(change: Change, factor: float) -> bool:
+    before, after = number(change.before), number(change.after)
+    return before is not None and after is not None and abs(before * factor - after) < _ROUNDED
+
+
+_ROUNDED = 0.0011  # fractions are printed with three decimals
 
 
 def _with_causes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
