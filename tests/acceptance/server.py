@@ -361,9 +361,10 @@ def journal(
 
 
 def _export(when: datetime, number: int, fields: dict[str, str]) -> bytes:
+    seal = fields["_HOSTNAME"]
     micros = int(when.replace(tzinfo=UTC).timestamp() * 1e6)
     out = [
-        f"__CURSOR=s=1;i={number:x};b={'b' * 8};t={micros:x}\n__REALTIME_TIMESTAMP={micros}\n"
+        f"__CURSOR=s={seal};i={number:x};b={'b' * 8};t={micros:x}\n__REALTIME_TIMESTAMP={micros}\n"
         f"__MONOTONIC_TIMESTAMP={micros - 1_700_000_000_000_000}\n".encode()
     ]
     for name, value in fields.items():
