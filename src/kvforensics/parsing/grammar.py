@@ -63,9 +63,12 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def load(name: str, root: str = "kind") -> Grammar:
-    """Return the grammar of this name, loaded once a process; its kinds are the root rule's alternatives."""
-    return Grammar(name, (folder() / f"{name}.lark").read_text("utf-8"), root)
+def load(name: str, root: str = "kind", also: tuple[str, ...] = ()) -> Grammar:
+    """Return the grammar of this name, loaded once a process.
+
+    Its kinds are the root rule's alternatives; `also` are rules of which `regex` is to tell.
+    """
+    return Grammar(name, (folder() / f"{name}.lark").read_text("utf-8"), root, also)
 
 
 def typed(terminal: str, text: str) -> Any:
@@ -110,13 +113,13 @@ class Grammar:
     that stands for constants, by their text or, where its rule is named `column__value`, by that value.
     """
 
-    def __init__(self, name: str, source: str, root: str = "kind") -> None:
+    def __init__(self, name: str, source: str, root: str = "kind", also: tuple[str, ...] = ()) -> None:
         self.name = name
         self._grammar = load_grammar(source, f"{name}.lark", [str(folder())], True)[0]  # type: ignore[no-untyped-call]
         self.kinds = _alternatives(self._grammar, root)
         if not self.kinds:
             raise ValueError(f"{name}.lark has no rule `{root}`")
-        self._terminals, rules, _ = self._grammar.compile(list(self.kinds), set())
+        self._terminals, rules, _ = self._grammar.compile([*self.kinds, *also], set())
         self._rules = _by_origin(rules)
         self._patterns: dict[str, TerminalDef] = {terminal.name: terminal for terminal in self._terminals}
         self._columns = _columns(rules, self._patterns, self.kinds)

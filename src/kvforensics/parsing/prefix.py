@@ -43,13 +43,12 @@ class Prefixes:
     """Finds prefixes and reads them. One for a process: what it learns does not change what it says."""
 
     def __init__(self) -> None:
-        self.grammar = load("prefix", "prefix")
+        self.grammar = load("prefix", "prefix", ("envelope", "glue"))
         self._layouts: list[Layout] = []
         self.pattern = "|".join(self.grammar.regex(kind) for kind in self.grammar.kinds)
         self._anywhere = re.compile(self.pattern)
-        envelope, glue = load("prefix", "envelope"), load("prefix", "glue")
-        self._envelope = re.compile(f"(?:{'|'.join(map(envelope.regex, envelope.kinds))})+")
-        self._glue = re.compile(f"(?:{'|'.join(map(glue.regex, glue.kinds))})(?=\\S)")
+        self._envelope = re.compile(f"{self.grammar.regex('envelope')}+")
+        self._glue = re.compile(f"{self.grammar.regex('glue')}(?=\\S)")
 
     @property
     def forms(self) -> list[Form]:
