@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SAME_KEPT = 20  # equal events of one process in a row of a launch
 KIND_KEPT = 1000  # events of one kind and process in a row of a launch
-MOST_EVENTS = 100_000  # before events that concern no SGLang server are dropped
+MOST_EVENTS = 50_000  # before events that concern no SGLang server are dropped
 MOST_SHAPES = 20_000  # distinct unknown shapes that are told apart
 OTHER_SHAPES = "(other shapes)"
 _MARKS = UNIT_START | UNIT_GONE | RANK_BEGINS | {"server_args", "summary", "ready", "kernel_oom_kill"}

@@ -33,6 +33,38 @@ def test_two_servers_interleaved_in_text_are_told_apart_by_pid_and_unit():
     assert [history.launches[0].memory.before_load_gib for history in found] == [1.0, 2.0]
 
 
+def test_servers_beside_one_another_need_no_telling_name():
+    log = Log("x", host="n1", ident="python3")
+    for name, pid in (("llm-a.service", 100), ("llm-b.service", 200)):
+        log.systemd("unit_started", unit=name).start(pids=pid, ranks=1)
+    for pid in (101, 201):
+        log.write("decode", rank=0, origin={"pid": pid}, usage=pid / 1000)
+    found = histories(log)
+    assert [history.id for history in found] == ["n1/llm-a.service", "n1/llm-b.service"]
+    assert [history.launches[0].requests.peak_token_usage for history in found] == [0.101, 0.201]
+
+
+def test_two_units_started_at_once_speak_in_the_order_of_their_starts():
+    log = Log("x", host="n1", ident="python3")
+    log.systemd("unit_started", unit="sglang-a.service").systemd(
+        "unit_started", unit="sglang-b.service", after=0
+    )
+    for pid in (100, 200):
+        log.write("server_args", origin={"pid": pid}, values={"x": pid}, form="repr")
+    assert [(h.unit, h.launches[0].config.values["x"]) for h in histories(log)] == [
+        ("sglang-a.service", 100),
+        ("sglang-b.service", 200),
+    ]
+
+
+def test_another_units_start_between_the_own_one_and_the_first_word_does_not_matter():
+    log = Log("x", host="n1", ident="python3")
+    for pid in (100, 200, 300):
+        log.systemd("unit_started", unit="llm.service").systemd("unit_started", unit=f"job-{pid}.service")
+        log.start(pids=pid, ranks=1)
+    assert [(history.unit, len(history.launches)) for history in histories(log)] == [("llm.service", 3)]
+
+
 def test_the_unit_of_short_text_is_the_one_that_systemd_started():
     log = Log("x", host="n1", ident="python3")
     log.systemd("unit_started", unit="nginx.service").systemd("unit_started").start(pids=100)

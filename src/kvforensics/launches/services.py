@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kvforensics.launches import processes
+from kvforensics.launches import units
 from kvforensics.launches.items import by_source
-from kvforensics.launches.kinds import HOST_WIDE, UNIT_START, WEAK, is_systemd, proves_sglang
-from kvforensics.launches.order import arrange
+from kvforensics.launches.keys import Key, says_sglang
+from kvforensics.launches.kinds import HOST_WIDE, WEAK, is_systemd, proves_sglang
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,16 +23,6 @@ if TYPE_CHECKING:
 _NO_SERVICE = re.compile(r"init\.scope|session-.*\.scope|user@[0-9]+\.service|user\.slice|-\.slice")
 _TASK = re.compile(r"task [0-9]+")  # srun's labels: the tasks of a job are the nodes of one server
 NEWEST_KEPT = 5000  # events that are kept though no server is known yet that they concern
-START_WITHIN_S = 900  # a server's first line follows systemd's word about its start within this
-
-
-class Key(NamedTuple):
-    """What tells services apart. `stream` is the identifier of a host's text stream without a unit."""
-
-    host: str | None = None
-    unit: str | None = None
-    container: str | None = None
-    stream: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +43,7 @@ def split(
 ) -> list[Group]:
     """Split items into services; what is no SGLang server's is left out."""
     keyed = [(key_of(item, origins), item) for items in by_source.values() for item in items]
-    names = _name_streams(keyed, sources, origins)
+    names = units.of_streams(keyed, sources, origins)
     if names:
         keyed = [(_renamed(key, item, names), item) for key, item in keyed]
     proven = _proven(keyed, origins)
@@ -149,112 +138,9 @@ def _means_it(item: Item) -> bool:
     """Whether a line of systemd 247 that names no unit, only its description, is about the server."""
     if item.event is None or not is_systemd(item.event.kind) or item.event.kind in HOST_WIDE:
         return False
-    return _says_sglang(str(item.event.fields.get("description", "")))
+    return says_sglang(str(item.event.fields.get("description", "")))
 
 
 def _concerned(item: Item, origins: Origins, groups: list[Group]) -> list[Group]:
     host = origins[item.origin].host
     return [g for g in groups if g.key.host == host and (host is not None or item.source in g.items)]
-
-
-def _name_streams(
-    keyed: Sequence[tuple[Key | None, Item]], sources: Sequence[Source], origins: Origins
-) -> dict[tuple[Key, int | None], Key]:
-    """Find the unit of text streams that carry none: the unit that systemd started before their starts.
-
-    Short journal text and syslog name the program, not the unit; systemd's own lines name the unit. One
-    stream may hold several servers, so the answer is by process group too.
-    """
-    streams = {
-        key
-        for key, item in keyed
-        if key is not None and key.stream is not None and (item.hot is not None or _speaks(item))
-    }
-    names: dict[tuple[Key, int | None], Key] = {}
-    for host in sorted({key.host for key in streams}, key=lambda host: host or ""):
-        mine: dict[int, list[Item]] = {}
-        owners: dict[int, Key] = {}
-        for key, item in keyed:
-            if key is None or key.host != host:
-                continue
-            about = item.event is not None and is_systemd(item.event.kind)
-            if key in streams or (key.unit and about):
-                mine.setdefault(item.source, []).append(item)
-                owners[id(item)] = key
-        ordered = arrange(mine, sources, origins)
-        for stream in streams:
-            if stream.host == host:
-                processes.group([item for item in ordered if owners[id(item)] == stream], origins)
-        for (stream, number), unit in _units_of(ordered, owners).items():
-            names[stream, number] = Key(host=host, unit=unit)
-    return names
-
-
-def _units_of(ordered: Sequence[Item], owners: Mapping[int, Key]) -> dict[tuple[Key, int | None], str]:
-    """Return the unit of each stream's process groups; the group None stands for the rest of a stream.
-
-    A start by systemd is claimed by the process group that speaks next.
-    """
-    claims: dict[tuple[Key, int | None], str] = {}
-    votes: dict[Key, Counter[str]] = {}
-    named: set[str] = set()
-    waiting: list[tuple[str, Item]] = []
-    for item in ordered:
-        key = owners[id(item)]
-        if key.unit is not None:
-            named.add(key.unit)
-            if item.kind in UNIT_START:
-                waiting = [pair for pair in waiting if pair[0] != key.unit and _soon(pair[1], item)]
-                waiting.append((key.unit, item))
-        elif _speaks(item) and (item.group is None or (key, item.group) not in claims):
-            tally = votes.setdefault(key, Counter())
-            claimed = _claimed(waiting, item)
-            if claimed is not None:
-                tally[claimed] += 1
-                claims.setdefault((key, item.group), claimed)
-    kept: dict[tuple[Key, int | None], str] = {}
-    for key, tally in votes.items():
-        main = _main_unit(tally, named, alone=len(votes) == 1)
-        if main is not None:
-            kept[key, None] = main
-    for owner, unit in claims.items():
-        if kept.get((owner[0], None)) == unit or _says_sglang(unit):
-            kept[owner] = unit
-    return kept
-
-
-def _claimed(waiting: list[tuple[str, Item]], item: Item) -> str | None:
-    """Take the unit whose start this item follows out of those that wait for a first word."""
-    soon = [pair for pair in waiting if _soon(pair[1], item)]
-    if not soon:
-        return None
-    best = max(soon, key=lambda pair: (_says_sglang(pair[0]), soon.index(pair)))
-    waiting.remove(best)
-    return best[0]
-
-
-def _main_unit(tally: Counter[str], named: set[str], *, alone: bool) -> str | None:
-    """Return the unit of what no start by systemd precedes: the stream's usual one, or the only one there."""
-    if tally:
-        return min(tally, key=lambda unit: (-tally[unit], not _says_sglang(unit), unit))
-    likely = {unit for unit in named if _says_sglang(unit)} or named
-    return next(iter(likely)) if alone and len(likely) == 1 else None
-
-
-def _speaks(item: Item) -> bool:
-    """Whether an item shows that an SGLang server wrote it."""
-    return _proves(item) or (item.run is not None and bool(item.run["ours"]))
-
-
-def _proves(item: Item) -> bool:
-    return item.event is not None and proves_sglang(item.event.kind)
-
-
-def _says_sglang(name: str) -> bool:
-    return "sglang" in name.lower()
-
-
-def _soon(start: Item, item: Item) -> bool:
-    if start.at is None or item.at is None:
-        return True
-    return abs((item.at - start.at).total_seconds()) <= START_WITHIN_S

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvforensics.launches.items import Item
-    from kvforensics.launches.services import Group, Key
+    from kvforensics.launches.keys import Key
+    from kvforensics.launches.services import Group
     from kvforensics.launches.starts import Cutter, Start
     from kvforensics.records import Origins, Source
 
