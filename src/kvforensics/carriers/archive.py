@@ -170,16 +170,35 @@ def _tar_chunks(archive: str, member: str) -> tuple[Iterator[bytes], int]:
 def _copied(
     archive: str, files: _TarFiles | None, tar: tarfile.TarFile, info: tarfile.TarInfo
 ) -> Iterator[bytes]:
-    file = tar.extractfile(info)
-    assert isinstance(file, io.BufferedReader)
     assert files is not None
     try:
-        while chunk := file.read1(CHUNK_BYTES):  # which gives what there is before it fails
-            yield chunk
+        yield from _sparse(tar, info) if info.issparse() else _contiguous(tar, info)
     except _BROKEN as error:
         raise OSError(str(error)) from error
     _waiting.clear()
     _waiting[archive] = files
+
+
+def _contiguous(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
+    """Read a member past `extractfile`, which gives nothing of the last piece of a tar that is cut off."""
+    assert tar.fileobj is not None
+    tar.fileobj.seek(info.offset_data)
+    left = info.size
+    while left:
+        wanted = min(CHUNK_BYTES, left)
+        chunk = tar.fileobj.read(wanted)
+        if chunk:
+            yield chunk
+        if len(chunk) < wanted:
+            raise OSError("unexpected end of data")
+        left -= wanted
+
+
+def _sparse(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
+    file = tar.extractfile(info)
+    assert file is not None
+    while chunk := file.read(CHUNK_BYTES):
+        yield chunk
 
 
 def _zip_chunks(archive: str, member: str) -> tuple[Iterator[bytes], int]:
