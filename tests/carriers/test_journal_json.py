@@ -55,6 +55,13 @@ def test_forms(read, form):
     assert (found.of(0).host, found.of(0).ident, found.of(0).pid) == ("k26-node1", "python3", 71)
 
 
+def test_what_jq_makes_of_it(read):
+    entries = [entry(1, "one"), entry(2, list(b"\x1b[31mtwo")), entry(3, "three")]
+    found = read("".join(json.dumps(one, indent=2) + "\n" for one in entries).encode())
+    assert found.source.carrier == "journal-json"
+    assert found.messages() == ["one", "\x1b[31mtwo", "three"]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_values_that_are_not_text(read, form):
     red = list(b"\x1b[31mred\x1b[0m")

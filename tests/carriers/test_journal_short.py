@@ -139,6 +139,12 @@ def test_journalctls_own_lines_are_no_records(read):
     assert found.frame["at"][0] == datetime(2026, 11, 30, 18, 26, 46)
 
 
+def test_a_reboot_without_an_id_is_another_boot(read):
+    line = "Nov 30 18:26:46 k26-node1 python3[71]: x\n"
+    found = read(f"{line}-- Reboot --\n{line}{line}-- Reboot --\n{line}".encode())
+    assert [found.of(row).boot for row in range(4)] == [None, "after line 2", "after line 2", "after line 5"]
+
+
 def test_blob_data(read):
     blob = "Nov 30 18:23:14 k26-node1 python3[71]: [48.0K blob data]\n"
     spoken = "Nov 30 18:23:15 k26-node1 python3[71]: wrote [84B blob data] to disk\n"

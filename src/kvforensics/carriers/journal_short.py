@@ -124,7 +124,7 @@ class _Reader:
         if not marks.all():
             further = below(lines, matched, marks)
             notes = text.str.contains(_NO_RECORD) & ~marks
-            boots = self._notes(text, notes)
+            boots = self._notes(lines, notes)
             message, damage = with_below(message, damage, marks, further)
             keep = marks | ~(notes | further["is_below"])
         made: dict[str, Any] = {
@@ -140,19 +140,21 @@ class _Reader:
         frame = record_frame(self.context, made)
         return frame if keep.all() else frame.filter(keep)
 
-    def _notes(self, text: pl.Series, notes: pl.Series) -> pl.Series | None:
+    def _notes(self, lines: pl.DataFrame, notes: pl.Series) -> pl.Series | None:
         """Take what journalctl's own lines say; return the boot of each line if any is known."""
         boots: dict[int, str] = {}
         for place in notes.arg_true():
-            note: str = text[place]
+            note: str = lines["text"][place]
             boot = _BOOT.fullmatch(note)
             if boot is not None:
                 boots[place] = boot[1]
+            elif note == "-- Reboot --":  # up to systemd 246: another boot, whose id is not told
+                boots[place] = f"after line {lines['line'][place]}"
             elif note.startswith("-- "):
                 self._begins(note)
         if not boots:
             return None
-        known: list[str | None] = [None] * len(text)
+        known: list[str | None] = [None] * lines.height
         known[0] = self.boot
         for place, name in boots.items():
             known[place] = name
