@@ -134,7 +134,7 @@ def test_journalctls_own_lines_are_no_records(read):
     ]
     found = read("\n".join(lines).encode())
     assert found.messages() == ["before", "after", "last"]
-    assert [found.of(row).boot for row in range(3)] == [None, boot, boot]
+    assert [found.of(row).boot for row in range(3)] == [None, boot, "after line 7"]
     assert found.lines() == [2, 4, 10]
     assert found.frame["at"][0] == datetime(2026, 11, 30, 18, 26, 46)
 
