@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kvforensics.config_sources import ConfigSource
     from kvforensics.knowledge import VersionRange
     from kvforensics.launches.items import Item
-    from kvforensics.launches.starts import Start
+    from kvforensics.launches.start import Start
     from kvforensics.records import Origins, Place
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kvforensics.events import Event
     from kvforensics.launches.items import Item
-    from kvforensics.launches.starts import Start
+    from kvforensics.launches.start import Start
 
 SIGTERM, SIGKILL, SIGINT = 15, 9, 2
 ALIVE_S = 10  # scheduler lines this long after an exception show that the server survived it

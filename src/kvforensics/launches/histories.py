@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.knowledge import VersionRange
 from kvforensics.launches import processes, trail
 from kvforensics.launches.admission import longest_prompt
+from kvforensics.launches.beginnings import is_complete, started_at
 from kvforensics.launches.config import config, server_command
 from kvforensics.launches.ends import End, end_of
 from kvforensics.launches.history import ServiceHistory
@@ -19,19 +20,18 @@ from kvforensics.launches.order import arrange
 from kvforensics.launches.pools import pools
 from kvforensics.launches.requests import requests
 from kvforensics.launches.services import Group, split
-from kvforensics.launches.starts import Cutter, Start
+from kvforensics.launches.starts import Cutter
 from kvforensics.records import Place
-from kvforensics.samples import BURST_GAP_US
 from kvforensics.settings import version_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from kvforensics.config_sources import ConfigSource
     from kvforensics.events import Event
-    from kvforensics.launches.items import Item
     from kvforensics.launches.launch import Pool
+    from kvforensics.launches.start import Start
     from kvforensics.records import Origins, Source
     from kvforensics.samples import Samples
 
@@ -175,7 +175,7 @@ class _Maker:
         return Launch(
             id=number,
             config=settings,
-            started_at=_started_at(start, self.items, self.place_of),
+            started_at=started_at(start, self.items, self.place_of),
             ready_at=None if start.ready is None else start.ready.at,
             ended_at=end.at,
             last_at=start.last_at,
@@ -192,7 +192,7 @@ class _Maker:
             memory=memory(ranks, told.version),
             pools=own,
             requests=requests((item.hot for item in start.items if item.hot is not None), self.place),
-            complete_start=_complete(start),
+            complete_start=is_complete(start),
             events=told.events,
             evidence=self._evidence(start, end, settings.place, first, own),
         )
@@ -257,49 +257,3 @@ def _between(ended: datetime | None, ready: datetime | None) -> float | None:
 
 def _dated(events: Iterable[Event]) -> bool:
     return any(event.inner_at is not None and event.inner_at.year > 1970 for event in events)  # noqa: PLR2004
-
-
-def _complete(start: Start) -> bool:
-    """Whether the log shows the beginning of a start, or its death before it had one."""
-    if start.server_args is not None or start.unit_start is not None:
-        return True
-    begun = any(item.kind in ("init_begin", "load_begin") for item in start.items)
-    failed = start.terminal is not None and start.ready is None and not start.served
-    return begun or (failed and not start.stages)
-
-
-def _started_at(start: Start, items: Sequence[Item], place_of: Mapping[int, int]) -> datetime | None:
-    """Return the time of the earliest record.
-
-    Lines before the first event belong to the launch when they follow one another without a long gap.
-    """
-    own = [item for item in start.items if item.run is None and id(item) in place_of]
-    if not own:
-        return next((item.at for item in start.items if item.at is not None), None)
-    first = next((item.at for item in own if item.at is not None), None)
-    if start.unit_start is not None or first is None:
-        return first
-    if any(kind == "invocation" for kind, _ in start.ids):
-        return next(item.at for item in start.items if item.at is not None)
-    return _burst(first, place_of[id(own[0])], items)
-
-
-def _burst(first: datetime, place: int, items: Sequence[Item]) -> datetime:
-    """Follow records that stand before a launch's first event back to a gap in time.
-
-    Where they reach back to the launch before without a gap, nobody can tell whose they are.
-    """
-    begun: datetime = first
-    item = items[place]
-    for other in reversed(items[:place]):
-        row = other.run
-        if row is None or row["last_at"] is None or row["burst_at"] is None or other.origin != item.origin:
-            return begun if row is not None else first
-        if abs((begun - row["last_at"]).total_seconds()) * 1e6 > BURST_GAP_US:
-            return begun
-        if abs(row["burst_line"]) == row["after_line"]:
-            return first
-        begun = min(begun, row["burst_at"])
-        if row["burst_at"] != row["first_at"]:
-            break
-    return begun

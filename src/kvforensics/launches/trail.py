@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from kvforensics.launches.items import Item
     from kvforensics.launches.keys import Key
     from kvforensics.launches.services import Group
-    from kvforensics.launches.starts import Cutter, Start
+    from kvforensics.launches.start import Start
+    from kvforensics.launches.starts import Cutter
     from kvforensics.records import Origins, Source
 
 _UNIT = re.compile(r"([A-Za-z0-9:_.@\\-]+)\.service\b")
