@@ -24,7 +24,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.events import BASE_SCHEMA, RANK_TAGS, SEEN_SCHEMA
+from kvforensics.events import RANK_TAGS
+from kvforensics.sample_buckets import FIRSTS, STRETCH, as_buckets, bucket_schema, merge, merge_slots, unify
+from kvforensics.sample_records import as_records, merge_records, records_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,35 +34,8 @@ if TYPE_CHECKING:
     from kvforensics.events import EventBlock
 
 MAX_ROWS = 200_000
-BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 LOOSE_ROWS = 50_000  # unmerged rows that may pile up
-CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
-
-_STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
-_USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
-_SUMS = (
-    "prefills",
-    "decodes",
-    "new_tokens",
-    "cached_tokens",
-    "gen_tps_sum",
-    "gen_tps_lines",
-    "retractions",
-    "retracted",
-    "refused_pool",
-    "refused_context",
-    "refused_pool_front",
-    "refused_context_front",
-    "access_ok",
-    "access_client_error",
-    "access_server_error",
-)
-_FIRSTS = ("first_retraction", "first_refused_pool", "first_refused_context")
-_FIRST_TIMES = tuple(f"{name}_at" for name in _FIRSTS)
-_NEVER = -(1 << 62)  # stands before every line
-_MAXIMA = ("usage_max", "running_max", "queue_max")
-_LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
-_SEEN_KEY = ["source", "after_line", "origin"]
+NEVER = -(1 << 62)  # stands before every line
 
 
 class Samples:
@@ -69,10 +44,10 @@ class Samples:
     def __init__(self, max_rows: int = MAX_ROWS) -> None:
         self._max_rows = max_rows
         self._width_us = 1_000_000
-        self._buckets = _Pile(pl.DataFrame(schema=_bucket_schema()), _merge_slots)
-        self._records = _Pile(pl.DataFrame(schema=_records_schema()), _merge_records)
+        self._buckets = _Pile(pl.DataFrame(schema=bucket_schema()), merge_slots)
+        self._records = _Pile(pl.DataFrame(schema=records_schema()), merge_records)
         self._source: int | None = None
-        self._after = _NEVER  # last boundary already passed in this source
+        self._after = NEVER  # last boundary already passed in this source
         self._sign = 0  # -1 where the lines of this source descend
         self._unsigned: list[tuple[EventBlock, set[int]]] = []
         self._held: tuple[list[int], list[pl.DataFrame], pl.DataFrame | None] | None = None
@@ -88,7 +63,7 @@ class Samples:
             return
         if source != self._source:
             self._flush([])
-            self._source, self._after, self._sign = source, _NEVER, 0
+            self._source, self._after, self._sign = source, NEVER, 0
         lines = {event.line for event in block.rare} if boundaries is None else set(boundaries)
         self._unsigned.append((block, lines))
         if not self._sign:
@@ -104,7 +79,7 @@ class Samples:
             self._flush_held(cuts)
             frames = [_signed(frame, sign) for frame in block.hot.values() if len(frame)]
             kinds = [kind for kind, frame in block.hot.items() if len(frame)]
-            unified = [_unify(kind, frame) for kind, frame in zip(kinds, frames, strict=True)]
+            unified = [unify(kind, frame) for kind, frame in zip(kinds, frames, strict=True)]
             seen = block.seen
             self._held = (cuts, unified, _signed(seen, sign) if seen is not None and len(seen) else None)
         self._unsigned = []
@@ -122,7 +97,7 @@ class Samples:
             .drop("slot", "gen_tps_sum", "gen_tps_lines")
             .sort("source", "first_line", "origin", *RANK_TAGS, "slot_at", nulls_last=False)
             .with_columns(
-                _whole("after_line"), *(pl.col(name).abs() for name in ("first_line", "last_line", *_FIRSTS))
+                _whole("after_line"), *(pl.col(name).abs() for name in ("first_line", "last_line", *FIRSTS))
             )
         )
 
@@ -131,7 +106,7 @@ class Samples:
         self._flush([])
         self._settle()
         return (
-            _merge(self._buckets.merged, _STRETCH)
+            merge(self._buckets.merged, STRETCH)
             .sort("source", "first_line", "origin", *RANK_TAGS)
             .with_columns(_whole("after_line"))
         )
@@ -157,8 +132,8 @@ class Samples:
         while self._width_us < width_us:
             self._widen()
         slots = pl.col("slot") // (self._width_us // width_us)
-        self._buckets.add(_merge_slots(buckets.with_columns(slots).select(list(_bucket_schema()))))
-        self._records.add(records.select(list(_records_schema())))
+        self._buckets.add(merge_slots(buckets.with_columns(slots).select(list(bucket_schema()))))
+        self._records.add(records.select(list(records_schema())))
         self._settle()
 
     @property
@@ -185,17 +160,17 @@ class Samples:
 
     def _take(self, rows: pl.DataFrame) -> None:
         fresh = rows.with_columns(slot=pl.col("at").dt.epoch("us") // self._width_us).sort("line")
-        if self._buckets.add(_merge_slots(_as_buckets(fresh))):
+        if self._buckets.add(merge_slots(as_buckets(fresh))):
             self._settle()
 
     def _note(self, rows: pl.DataFrame) -> None:
-        if self._records.add(_as_records(rows)):
+        if self._records.add(as_records(rows)):
             self._settle()
 
     def _widen(self) -> None:
         self._width_us *= 2
         self._buckets.merge()
-        self._buckets.merged = _merge_slots(self._buckets.merged.with_columns(pl.col("slot") // 2))
+        self._buckets.merged = merge_slots(self._buckets.merged.with_columns(pl.col("slot") // 2))
 
     def _settle(self) -> None:
         """Merge what was piled up, and make it smaller where it is too large."""
@@ -233,7 +208,7 @@ class _Pile:
 
 def _whole(name: str) -> pl.Expr:
     """Return a signed line as the line it is; 0 stands before the first boundary."""
-    return pl.when(pl.col(name) == _NEVER).then(0).otherwise(pl.col(name).abs()).alias(name)
+    return pl.when(pl.col(name) == NEVER).then(0).otherwise(pl.col(name).abs()).alias(name)
 
 
 def _direction(blocks: Iterable[EventBlock]) -> int:
@@ -263,199 +238,3 @@ def _placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
     index = cuts.search_sorted(rows["line"], side="right")
     at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
     return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))
-
-
-def _unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring a hot frame of any kind to the columns that are summed up; what a kind lacks is null."""
-
-    def has(*names: str) -> list[pl.Expr]:
-        return [pl.col(n).cast(pl.Float64) for n in names if n in frame.columns]
-
-    def whole(name: str, when: str) -> pl.Expr:
-        here = kind == when and name in frame.columns
-        return pl.col(name).cast(pl.Int64) if here else pl.lit(None, dtype=pl.Int64)
-
-    def any_of(names: list[pl.Expr], dtype: type[pl.DataType]) -> pl.Expr:
-        return pl.max_horizontal(names).cast(dtype) if names else pl.lit(None, dtype=dtype)
-
-    load = kind in ("prefill", "decode")
-    status = pl.col("status").cast(pl.Int64) if "status" in frame.columns else pl.lit(None, dtype=pl.Int64)
-    tps = any_of(has("gen_tps") if kind == "decode" else [], pl.Float64)
-    return frame.select(
-        *(pl.col(name).cast(dtype) for name, dtype in BASE_SCHEMA.items()),
-        prefills=pl.lit(int(kind == "prefill"), dtype=pl.Int64),
-        decodes=pl.lit(int(kind == "decode"), dtype=pl.Int64),
-        tokens=whole("tokens", "decode"),
-        usage=any_of(has(*_USAGES) if load else [], pl.Float64),
-        running=any_of(has("running") if load else [], pl.Int64),
-        queue=any_of(has("queue") if load else [], pl.Int64),
-        new_tokens=whole("new_tokens", "prefill").fill_null(0),
-        cached_tokens=whole("cached_tokens", "prefill").fill_null(0),
-        gen_tps_sum=tps.fill_null(0.0),
-        gen_tps_lines=tps.is_not_null().cast(pl.Int64),
-        retractions=pl.lit(int(kind == "retraction"), dtype=pl.Int64),
-        retracted=whole("retracted", "retraction").fill_null(0),
-        **_refusals(kind, frame),
-        first_retraction=_line(kind == "retraction"),
-        first_retraction_at=_time(kind == "retraction"),
-        access_ok=_count(kind == "access", status < CLIENT_ERROR),
-        access_client_error=_count(
-            kind == "access", status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left")
-        ),
-        access_server_error=_count(kind == "access", status >= SERVER_ERROR),
-    )
-
-
-def _line(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
-    if not applies:
-        return pl.lit(None, dtype=pl.Int64)
-    return pl.col("line") if test is None else pl.when(test).then(pl.col("line"))
-
-
-def _time(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
-    if not applies:
-        return pl.lit(None, dtype=pl.Datetime("us"))
-    return pl.col("at") if test is None else pl.when(test).then(pl.col("at"))
-
-
-def _count(applies: bool, test: pl.Expr) -> pl.Expr:
-    return test.fill_null(value=False).cast(pl.Int64) if applies else pl.lit(0, dtype=pl.Int64)
-
-
-def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
-    """Count refusals by gate and layer: the engine prints one a rank, the HTTP front one a request."""
-    refused = kind == "too_long"
-    columns = frame.columns
-    front = pl.col("layer").is_not_null() if "layer" in columns else pl.lit(value=False)
-    gate = pl.col("gate").str.starts_with("pool") if "gate" in columns else pl.lit(None, dtype=pl.Boolean)
-    pool = gate.fill_null(value=True)
-    return {
-        "refused_pool": _count(refused, pool & ~front),
-        "refused_context": _count(refused, ~pool & ~front),
-        "refused_pool_front": _count(refused, pool & front),
-        "refused_context_front": _count(refused, ~pool & front),
-        "first_refused_pool": _line(refused, pool),
-        "first_refused_context": _line(refused, ~pool),
-        "first_refused_pool_at": _time(refused, pool),
-        "first_refused_context_at": _time(refused, ~pool),
-    }
-
-
-def _as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.select(
-        *_STRETCH,
-        "slot",
-        first_line="line",
-        last_line="line",
-        first_at="at",
-        last_at="at",
-        usage_max="usage",
-        running_max="running",
-        queue_max="queue",
-        tokens_last="tokens",
-        usage_last="usage",
-        running_last="running",
-        queue_last="queue",
-        **{name: pl.col(name) for name in (*_FIRSTS, *_FIRST_TIMES, *_SUMS)},
-    ).select(list(_bucket_schema()))
-
-
-def _merge_slots(buckets: pl.DataFrame) -> pl.DataFrame:
-    return _merge(buckets, [*_STRETCH, "slot"])
-
-
-def _merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    merged = (
-        buckets.sort("last_line", maintain_order=True)
-        .group_by(key, maintain_order=True)
-        .agg(
-            pl.col("first_line").min(),
-            pl.col("last_line").max(),
-            pl.col("first_at").drop_nulls().first(),
-            pl.col("last_at").drop_nulls().last(),
-            *(pl.col(name).max() for name in _MAXIMA),
-            *(pl.col(name).min() for name in (*_FIRSTS, *_FIRST_TIMES)),
-            *(pl.col(name).drop_nulls().last() for name in _LASTS),
-            *(pl.col(name).sum() for name in _SUMS),
-        )
-    )
-    return merged.select([name for name in _bucket_schema() if name in merged.columns])
-
-
-def _bucket_schema() -> dict[str, pl.DataType]:
-    return {
-        "source": pl.UInt32(),
-        "after_line": pl.Int64(),
-        "origin": pl.UInt32(),
-        **dict.fromkeys(RANK_TAGS, pl.Int32()),
-        "slot": pl.Int64(),
-        "first_line": pl.Int64(),
-        "last_line": pl.Int64(),
-        "first_at": pl.Datetime("us"),
-        "last_at": pl.Datetime("us"),
-        "usage_max": pl.Float64(),
-        "running_max": pl.Int64(),
-        "queue_max": pl.Int64(),
-        "tokens_last": pl.Int64(),
-        "usage_last": pl.Float64(),
-        "running_last": pl.Int64(),
-        "queue_last": pl.Int64(),
-        **dict.fromkeys(_FIRSTS, pl.Int64()),
-        **dict.fromkeys(_FIRST_TIMES, pl.Datetime("us")),
-        **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in _SUMS},
-    }
-
-
-def _records_schema() -> dict[str, pl.DataType]:
-    return {
-        "source": pl.UInt32(),
-        "after_line": pl.Int64(),
-        "origin": pl.UInt32(),
-        "first_line": pl.Int64(),
-        "last_line": pl.Int64(),
-        "first_at": pl.Datetime("us"),
-        "last_at": pl.Datetime("us"),
-        "burst_at": pl.Datetime("us"),
-        "burst_line": pl.Int64(),
-        "records": pl.Int64(),
-        "ours": pl.Int64(),
-    }
-
-
-def _as_records(rows: pl.DataFrame) -> pl.DataFrame:
-    one = rows.select(*SEEN_SCHEMA, "after_line").select(
-        *_SEEN_KEY,
-        first_line="line",
-        last_line="line",
-        first_at="at",
-        last_at="at",
-        burst_at="at",
-        burst_line="line",
-        records=pl.lit(1, dtype=pl.Int64),
-        ours=pl.col("ours").fill_null(value=False).cast(pl.Int64),
-    )
-    return _merge_records(one)
-
-
-def _merge_records(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add up rows of one key; each row is a run of records whose last burst is known."""
-    ordered = rows.select(list(_records_schema())).sort("first_line", maintain_order=True)
-    before = pl.col("last_at").forward_fill().shift(1).over(_SEEN_KEY, order_by="first_line")
-    gap = (pl.col("first_at") - before).dt.total_microseconds().abs() > BURST_GAP_US
-    own = pl.col("burst_at") != pl.col("first_at")  # the run itself holds a gap
-    starts = (gap | own | before.is_null()) & pl.col("burst_at").is_not_null()
-    marked = ordered.with_columns(starts.fill_null(value=False).alias("_starts"))
-    return (
-        marked.group_by(_SEEN_KEY, maintain_order=True)
-        .agg(
-            pl.col("first_line").min(),
-            pl.col("last_line").max(),
-            pl.col("first_at").drop_nulls().first(),
-            pl.col("last_at").drop_nulls().last(),
-            pl.col("burst_at").filter(pl.col("_starts")).last(),
-            pl.col("burst_line").filter(pl.col("_starts")).last(),
-            pl.col("records").sum(),
-            pl.col("ours").sum(),
-        )
-        .select(list(_records_schema()))
-    )

@@ -1,0 +1,178 @@
+"""The columns of a sample bucket: how a scheduler line becomes one, and how buckets are added up."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from kvforensics.events import BASE_SCHEMA, RANK_TAGS
+
+CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
+
+STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
+_USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
+_SUMS = (
+    "prefills",
+    "decodes",
+    "new_tokens",
+    "cached_tokens",
+    "gen_tps_sum",
+    "gen_tps_lines",
+    "retractions",
+    "retracted",
+    "refused_pool",
+    "refused_context",
+    "refused_pool_front",
+    "refused_context_front",
+    "access_ok",
+    "access_client_error",
+    "access_server_error",
+)
+FIRSTS = ("first_retraction", "first_refused_pool", "first_refused_context")
+_FIRST_TIMES = tuple(f"{name}_at" for name in FIRSTS)
+_MAXIMA = ("usage_max", "running_max", "queue_max")
+_LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
+
+
+def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Bring a hot frame of any kind to the columns that are summed up; what a kind lacks is null."""
+
+    def has(*names: str) -> list[pl.Expr]:
+        return [pl.col(n).cast(pl.Float64) for n in names if n in frame.columns]
+
+    def whole(name: str, when: str) -> pl.Expr:
+        here = kind == when and name in frame.columns
+        return pl.col(name).cast(pl.Int64) if here else pl.lit(None, dtype=pl.Int64)
+
+    def any_of(names: list[pl.Expr], dtype: type[pl.DataType]) -> pl.Expr:
+        return pl.max_horizontal(names).cast(dtype) if names else pl.lit(None, dtype=dtype)
+
+    load = kind in ("prefill", "decode")
+    status = pl.col("status").cast(pl.Int64) if "status" in frame.columns else pl.lit(None, dtype=pl.Int64)
+    tps = any_of(has("gen_tps") if kind == "decode" else [], pl.Float64)
+    return frame.select(
+        *(pl.col(name).cast(dtype) for name, dtype in BASE_SCHEMA.items()),
+        prefills=pl.lit(int(kind == "prefill"), dtype=pl.Int64),
+        decodes=pl.lit(int(kind == "decode"), dtype=pl.Int64),
+        tokens=whole("tokens", "decode"),
+        usage=any_of(has(*_USAGES) if load else [], pl.Float64),
+        running=any_of(has("running") if load else [], pl.Int64),
+        queue=any_of(has("queue") if load else [], pl.Int64),
+        new_tokens=whole("new_tokens", "prefill").fill_null(0),
+        cached_tokens=whole("cached_tokens", "prefill").fill_null(0),
+        gen_tps_sum=tps.fill_null(0.0),
+        gen_tps_lines=tps.is_not_null().cast(pl.Int64),
+        retractions=pl.lit(int(kind == "retraction"), dtype=pl.Int64),
+        retracted=whole("retracted", "retraction").fill_null(0),
+        **_refusals(kind, frame),
+        first_retraction=_line(kind == "retraction"),
+        first_retraction_at=_time(kind == "retraction"),
+        access_ok=_count(kind == "access", status < CLIENT_ERROR),
+        access_client_error=_count(
+            kind == "access", status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left")
+        ),
+        access_server_error=_count(kind == "access", status >= SERVER_ERROR),
+    )
+
+
+def _line(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
+    if not applies:
+        return pl.lit(None, dtype=pl.Int64)
+    return pl.col("line") if test is None else pl.when(test).then(pl.col("line"))
+
+
+def _time(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
+    if not applies:
+        return pl.lit(None, dtype=pl.Datetime("us"))
+    return pl.col("at") if test is None else pl.when(test).then(pl.col("at"))
+
+
+def _count(applies: bool, test: pl.Expr) -> pl.Expr:
+    return test.fill_null(value=False).cast(pl.Int64) if applies else pl.lit(0, dtype=pl.Int64)
+
+
+def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Count refusals by gate and layer: the engine prints one a rank, the HTTP front one a request."""
+    refused = kind == "too_long"
+    columns = frame.columns
+    front = pl.col("layer").is_not_null() if "layer" in columns else pl.lit(value=False)
+    gate = pl.col("gate").str.starts_with("pool") if "gate" in columns else pl.lit(None, dtype=pl.Boolean)
+    pool = gate.fill_null(value=True)
+    return {
+        "refused_pool": _count(refused, pool & ~front),
+        "refused_context": _count(refused, ~pool & ~front),
+        "refused_pool_front": _count(refused, pool & front),
+        "refused_context_front": _count(refused, ~pool & front),
+        "first_refused_pool": _line(refused, pool),
+        "first_refused_context": _line(refused, ~pool),
+        "first_refused_pool_at": _time(refused, pool),
+        "first_refused_context_at": _time(refused, ~pool),
+    }
+
+
+def as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return one bucket a row; rows are unified, with `after_line` and `slot`."""
+    return rows.select(
+        *STRETCH,
+        "slot",
+        first_line="line",
+        last_line="line",
+        first_at="at",
+        last_at="at",
+        usage_max="usage",
+        running_max="running",
+        queue_max="queue",
+        tokens_last="tokens",
+        usage_last="usage",
+        running_last="running",
+        queue_last="queue",
+        **{name: pl.col(name) for name in (*FIRSTS, *_FIRST_TIMES, *_SUMS)},
+    ).select(list(bucket_schema()))
+
+
+def merge_slots(buckets: pl.DataFrame) -> pl.DataFrame:
+    """Add up buckets of the same writer, boundary and slot."""
+    return merge(buckets, [*STRETCH, "slot"])
+
+
+def merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """Add up buckets that agree in `key`; the last value is that of the last line."""
+    merged = (
+        buckets.sort("last_line", maintain_order=True)
+        .group_by(key, maintain_order=True)
+        .agg(
+            pl.col("first_line").min(),
+            pl.col("last_line").max(),
+            pl.col("first_at").drop_nulls().first(),
+            pl.col("last_at").drop_nulls().last(),
+            *(pl.col(name).max() for name in _MAXIMA),
+            *(pl.col(name).min() for name in (*FIRSTS, *_FIRST_TIMES)),
+            *(pl.col(name).drop_nulls().last() for name in _LASTS),
+            *(pl.col(name).sum() for name in _SUMS),
+        )
+    )
+    return merged.select([name for name in bucket_schema() if name in merged.columns])
+
+
+def bucket_schema() -> dict[str, pl.DataType]:
+    """Return the columns of a bucket while it is added up."""
+    return {
+        "source": pl.UInt32(),
+        "after_line": pl.Int64(),
+        "origin": pl.UInt32(),
+        **dict.fromkeys(RANK_TAGS, pl.Int32()),
+        "slot": pl.Int64(),
+        "first_line": pl.Int64(),
+        "last_line": pl.Int64(),
+        "first_at": pl.Datetime("us"),
+        "last_at": pl.Datetime("us"),
+        "usage_max": pl.Float64(),
+        "running_max": pl.Int64(),
+        "queue_max": pl.Int64(),
+        "tokens_last": pl.Int64(),
+        "usage_last": pl.Float64(),
+        "running_last": pl.Int64(),
+        "queue_last": pl.Int64(),
+        **dict.fromkeys(FIRSTS, pl.Int64()),
+        **dict.fromkeys(_FIRST_TIMES, pl.Datetime("us")),
+        **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in _SUMS},
+    }
