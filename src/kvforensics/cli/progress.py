@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import IO
+from typing import TextIO
 
 from kvforensics.report.inert import encodable, inert
 
@@ -15,7 +15,7 @@ _MIB = 2**20
 class Progress:
     """Called with path, bytes read and bytes in all; `close` clears the line."""
 
-    def __init__(self, stream: IO[str] | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._tty = self._stream.isatty()
         self._next = time.monotonic() + (_QUIET_S if self._tty else _PIPE_S)
