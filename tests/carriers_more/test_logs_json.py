@@ -186,6 +186,23 @@ def test_arrays_wrappers_and_pretty_print_keep_line_numbers():
         assert reading.column("line") == numbers, document
 
 
+def test_documents_longer_than_the_head():
+    """Batches of OTLP and compact arrays are one line of megabytes."""
+    many = [
+        {"timestamp": f"2026-05-20T14:03:11.{n:06}Z", "textPayload": "x" * 80, "resource": {}}
+        for n in range(9000)
+    ]
+    records = [
+        {"timeUnixNano": str(1779285791123456000 + n), "body": {"stringValue": "x" * 80}} for n in range(9000)
+    ]
+    for document in (many, {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}):
+        data = json.dumps(document).encode()
+        assert len(data) > 1 << 20
+        reading = read(data)
+        assert reading.source.carrier == "logs-json"
+        assert reading.messages == ["x" * 80] * 9000
+
+
 def test_loki_api_answers():
     labels = {"host": "gpu01"}
     answer = {
@@ -247,6 +264,6 @@ def test_sglangs_json_lines_and_journal_json_are_not_shippers():
     ],
 )  # fmt: skip
 def test_times(value, us):
-    from kvforensics.carriers.shippers import epoch_us
+    from kvforensics.carriers.epoch import epoch_us
 
     assert epoch_us(value) == us

@@ -13,7 +13,7 @@ import polars as pl
 
 from kvforensics.carriers.frames import record_frame
 from kvforensics.carriers.prefixed import ANSI, compiled, origin_numbers, peel, peeled_messages, share
-from kvforensics.carriers.shippers import origin_of_labels
+from kvforensics.carriers.shipper_origins import origin_of_labels
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from kvforensics.carriers.carrier import HEAD_LINES
 from kvforensics.carriers.frames import record_frame
 from kvforensics.carriers.journal_entries import EntryReader, FieldEntries
 from kvforensics.carriers.json_elements import ELEMENT_BYTES, Elements
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
     from kvforensics.carriers.blocks import Blocks
     from kvforensics.carriers.carrier import Context, Head
 
+LONG_HEAD = 64 << 10  # a single line of this size is cut: an array or a batch that cannot be decoded yet
+_LONG_SCORE = 0.9
+_SHIPPED = re.compile(
+    rb'\s*\{\s*"(?:resourceLogs|streams|status|events|messageType|owner)"|\s*\[?\s*\{[^\n]{0,4096}?'
+    rb'"(?:textPayload|jsonPayload|message|line|log|@message)"\s*:'
+)
+_TIMED = re.compile(rb'"(?:timeUnixNano|timestamp|@timestamp|time|date|values)"\s*:')
+
 
 class LogsJson:
     """One record an entry. Journal fields inside of an entry are read as the journal's own."""
@@ -29,15 +39,14 @@ class LogsJson:
         """Return the share of the head's JSON entries that are a shipper's."""
         if not any(line.lstrip().startswith((b"{", b"[")) for line in head.lines):
             return 0.0
-        elements = Elements()
+        lines = head.data.split(b"\n")
+        if len(lines) == 1 and len(head.data) >= LONG_HEAD:
+            return _LONG_SCORE if _SHIPPED.match(head.data) and _TIMED.search(head.data) else 0.0
         total = hits = 0
-        lines = enumerate(head.data.split(b"\n"), 1)
-        for _, element in islice(elements.feed(lines), 200):
+        for _, element in islice(Elements().feed(enumerate(lines, 1)), HEAD_LINES):
             total += 1
             hits += any(is_shippers(found) for found in decode_values(element))
-        if not total:  # the first entry is longer than the head
-            return 0.0
-        return hits / total
+        return hits / total if total else 0.0
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the entries; what is no entry becomes a record with its own text."""

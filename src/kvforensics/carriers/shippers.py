@@ -8,13 +8,13 @@ object, in the order of how surely each means what it says.
 from __future__ import annotations
 
 import json
-import math
-import re
-from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kvforensics.carriers.epoch import epoch_us
 from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO
 from kvforensics.carriers.journal_entries import FIELDS
+from kvforensics.carriers.shipper_origins import origin_of
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
@@ -32,45 +32,10 @@ TIME_NAMES = (
     "observedTimeUnixNano",
     "receiveTimestamp",
 )
-_HOSTS = (
-    "hostname",
-    "host_name",
-    "host_hostname",
-    "host",
-    "kubernetes_host",
-    "pod_node_name",
-    "kubernetes_pod_node_name",
-    "k8s_node_name",
-    "node_name",
-    "nodename",
-    "compute_googleapis_com_resource_name",
-    "node",
-    "instance_id",
-)
-_UNITS = ("systemd_unit", "unit", "journal_systemd_unit")
-_PODS = ("pod_name", "kubernetes_pod_name", "k8s_pod_name", "pod")
-_CONTAINERS = (
-    "container_name",
-    "kubernetes_container_name",
-    "k8s_container_name",
-    "container",
-    "compose_service",
-    "logstreamname",
-    "log_stream",
-    "logstream",
-    "container_id",
-)
-_IDENTS = ("syslog_identifier", "comm", "appname", "programname", "app_name", "log_syslog_appname")
-_PIDS = ("pid", "process_pid", "syslog_pid", "procid")
-_STREAMS = ("stream", "log_iostream")
-_OPEN = {"labels", "resource", "attributes", "jsonPayload", "docker"}  # their names are taken as their own
-
 _JOURNAL_NAMES = {name.strip("_").lower(): name for name in FIELDS}
 _JOURNAL_MARKS = {"systemd_unit", "boot_id", "systemd_invocation_id", "syslog_identifier"}
 _PIECE_BYTES = 16_384  # docker's and containerd's
 _DEPTH = 4
-_LABEL = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
-_SECONDS, _MILLIS, _MICROS = 1e11, 1e14, 1e17  # below each an epoch number counts this unit
 
 
 class Entry(NamedTuple):
@@ -118,62 +83,46 @@ def is_shippers(found: Mapping[str, Any]) -> bool:
     return next(entries(found), None) is not None
 
 
-def _entry(found: Mapping[str, Any]) -> Entry | None:
-    flat = _flattened(found)
-    body = found.get("body")
-    if isinstance(body, dict):
-        found = {**found, **body}
-    payload = found.get("jsonPayload")
-    spoken = {**payload, **found} if isinstance(payload, dict) else found
-    names = {name.strip("_").lower(): name for name in spoken}
-    at = next((at for name in TIME_NAMES if (at := epoch_us(spoken.get(name))) is not None), None)
-    if names.keys() & _JOURNAL_MARKS and "message" in names:
-        return Entry(at, None, journal=_journal_fields(spoken, at, flat))
-    name = next((name for name in MESSAGE_NAMES if _is_text(spoken.get(name))), None)
-    if name is None:
-        name = next((name for name in MESSAGE_NAMES if name in spoken and spoken[name] is None), None)
-    if name is None or (at is None and not {"kubernetes", "labels", "stream", "resource"} & found.keys()):
-        return None
-    message, damage = _text(spoken[name])
-    more, key = _piece(found, flat, message)
-    if message is not None:
-        message = message.removesuffix("\n").removesuffix("\r")
-    return Entry(at, message, _origin(flat), damage, more, key)
+class _Shape(NamedTuple):
+    """What the names of an object promise."""
+
+    journal: bool
+    times: tuple[str, ...]
+    messages: tuple[str, ...]
+    known: bool  # a shipper's even without a time
 
 
-def _flattened(found: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, str | int]:
-    flat: dict[str, str | int] = {}
-    for name, value in found.items():
-        plain = name.strip("_").lower().replace(".", "_").replace("-", "_").replace("/", "_")
-        if isinstance(value, dict):
-            if depth < _DEPTH:
-                inner = _flattened(value, prefix if name in _OPEN else f"{prefix}{plain}_", depth + 1)
-                flat = {**inner, **flat}
-        elif isinstance(value, (str, int)) and not isinstance(value, bool):
-            flat[prefix + plain] = value
-    return flat
-
-
-def _origin(flat: Mapping[str, str | int]) -> Origin:
-    container = _named(flat, _CONTAINERS)
-    pod = _named(flat, _PODS)
-    if container is not None and container.count("/") >= 2 and "logstream" in "".join(flat):  # noqa: PLR2004
-        container = container.rsplit("/", 1)[0]  # CloudWatch: prefix/container/task, a new task each start
-    if pod is not None:
-        container = f"{pod}/{container}" if container is not None else pod
-    pid = _named(flat, _PIDS)
-    return Origin(
-        host=_named(flat, _HOSTS),
-        unit=_named(flat, _UNITS),
-        container=container.removeprefix("/") if container else None,
-        ident=_named(flat, _IDENTS),
-        pid=int(pid) if pid and pid.isascii() and pid.isdigit() and len(pid) <= 10 else None,  # noqa: PLR2004
-        stream=_named(flat, _STREAMS),
+@lru_cache(maxsize=4096)
+def _shape(names: tuple[str, ...]) -> _Shape:
+    plain = {name.strip("_").lower() for name in names}
+    return _Shape(
+        bool(plain & _JOURNAL_MARKS) and "message" in plain,
+        tuple(name for name in TIME_NAMES if name in names),
+        tuple(name for name in MESSAGE_NAMES if name in names),
+        not {"kubernetes", "labels", "stream", "resource"}.isdisjoint(names),
     )
 
 
-def _named(flat: Mapping[str, str | int], names: tuple[str, ...]) -> str | None:
-    return next((str(flat[name])[:256] for name in names if flat.get(name) not in (None, "")), None)
+def _entry(found: Mapping[str, Any]) -> Entry | None:
+    spoken = found
+    for name in ("body", "jsonPayload"):
+        inner = found.get(name)
+        if isinstance(inner, dict):
+            spoken = {**inner, **{key: value for key, value in spoken.items() if key != name}}
+    shape = _shape(tuple(spoken))
+    at = next((at for name in shape.times if (at := epoch_us(spoken[name])) is not None), None)
+    if shape.journal:
+        return Entry(at, None, journal=_journal_fields(spoken, at, origin_of(found).host))
+    said = next((spoken[name] for name in shape.messages if _is_text(spoken[name])), None)
+    if said is None and not any(spoken[name] is None for name in shape.messages):
+        return None
+    if at is None and not shape.known:
+        return None
+    message, damage = _text(said)
+    more, key = _piece(spoken, message)
+    if message is not None:
+        message = message.removesuffix("\n").removesuffix("\r")
+    return Entry(at, message, origin_of(found), damage, more, key)
 
 
 def _is_text(value: Any) -> bool:
@@ -192,39 +141,40 @@ def _text(value: Any) -> tuple[str | None, str | None]:
     return "\n".join(item if isinstance(item, str) else json.dumps(item) for item in value), None
 
 
-def _piece(
-    found: Mapping[str, Any], flat: Mapping[str, str | int], message: str | None
-) -> tuple[int, str | None]:
+def _piece(found: Mapping[str, Any], message: str | None) -> tuple[int, str | None]:
     """Tell whether an entry is a piece: Google splits entries, CRI tags them, docker cuts at 16 KiB."""
     split = found.get("split")
     if isinstance(split, dict) and isinstance(split.get("index"), int):
         total = split.get("totalSplits")
         last = isinstance(total, int) and split["index"] >= total - 1
         return (MORE_NO if last else MORE_CERTAIN), f"split {split.get('uid')}"
-    if flat.get("p") in ("P", "F") or flat.get("logtag") in ("P", "F"):
-        return (MORE_CERTAIN if "P" in (flat.get("p"), flat.get("logtag")) else MORE_NO), None
+    tag = found.get("_p", found.get("logtag"))
+    if tag in ("P", "F"):
+        return (MORE_CERTAIN if tag == "P" else MORE_NO), None
     if message is not None and len(message) >= _PIECE_BYTES // 4 and not message.endswith("\n"):
         return (MORE_MAYBE if len(message.encode()) == _PIECE_BYTES else MORE_NO), None
     return MORE_NO, None
 
 
-def _journal_fields(
-    found: Mapping[str, Any], at: int | None, flat: Mapping[str, str | int]
-) -> dict[str, Any]:
+def _journal_fields(found: Mapping[str, Any], at: int | None, host: str | None) -> dict[str, Any]:
     """Return the journal's fields under the names that the journal gives them."""
     fields: dict[str, Any] = {}
     for name, value in found.items():
-        field = name if name in FIELDS else _JOURNAL_NAMES.get(name.strip("_").lower())
+        field = _journal_name(name)
         if field == "MESSAGE" or (field is not None and isinstance(value, (str, list, int, float))):
             fields[field] = str(value) if isinstance(value, (int, float)) else value
     if not isinstance(fields.get("MESSAGE"), (str, list)):
         fields["MESSAGE"] = None
     if not fields.get("__REALTIME_TIMESTAMP") and at is not None:
         fields["__REALTIME_TIMESTAMP"] = str(at)
-    host = _named(flat, _HOSTS)
     if not fields.get("_HOSTNAME") and host is not None:
         fields["_HOSTNAME"] = host
     return fields
+
+
+@lru_cache(maxsize=4096)
+def _journal_name(name: str) -> str | None:
+    return name if name in FIELDS else _JOURNAL_NAMES.get(name.strip("_").lower())
 
 
 def _otlp(found: Mapping[str, Any]) -> Iterator[Entry]:
@@ -283,61 +233,3 @@ def _at(found: Any, *names: str) -> Any:
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
     return found
-
-
-def epoch_us(value: Any) -> int | None:
-    """Return microseconds of the epoch: from ISO 8601 (UTC where no zone is given), or from an epoch number.
-
-    The unit of a number (seconds, milli-, micro- or nanoseconds) follows from its size.
-    """
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str):
-        number = _number(value)
-        if number is None:
-            return _iso_us(value)
-        value = number
-    if not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        return None
-    if value < _SECONDS:
-        us = round(value * 1e6) if isinstance(value, float) else value * 1_000_000
-    elif value < _MILLIS:
-        us = round(value * 1e3) if isinstance(value, float) else value * 1000
-    elif value < _MICROS:
-        us = int(value)
-    else:
-        us = int(value) // 1000
-    return us if us < 1 << 55 else None
-
-
-def _number(text: str) -> int | float | None:
-    if len(text) > 30 or not text.isascii():  # noqa: PLR2004
-        return None
-    try:
-        return int(text) if text.isdigit() else float(text) if text.replace(".", "", 1).isdigit() else None
-    except ValueError:
-        return None
-
-
-def _iso_us(text: str) -> int | None:
-    if len(text) > 40:  # noqa: PLR2004
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    try:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except OverflowError:
-        return None
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86400 + since.seconds) * 1_000_000 + since.microseconds
-
-
-def origin_of_labels(labels: str) -> Origin:
-    """Return the origin that Loki's label set names, written `{host="gpu01", pod="x"}`."""
-    return _origin(_flattened({name: _unquoted(value) for name, value in _LABEL.findall(labels)}))
-
-
-def _unquoted(value: str) -> str:
-    return value.replace('\\"', '"').replace("\\\\", "\\")
