@@ -188,6 +188,36 @@ def test_the_head_of_a_rotated_log_claims_no_start(incident):
     assert "never said to be ready" not in band
 
 
+def test_boots_in_a_row_are_one_and_an_edit_of_another_day_has_its_date(incident):
+    [sudo] = incident.services[0].trail
+    boot = replace(sudo, kind="machine_boot", fields={}, text="Linux version 6.8", line=180)
+    day_before = replace(sudo, at=sudo.at - timedelta(days=1), line=170)
+    first, *others = incident.services[0].launches
+    early = replace(first, started_at=sudo.at - timedelta(days=2))
+    trail = (day_before, boot, replace(boot, line=181), sudo)
+    text = drawn(only(incident, launches=(early, *others), trail=trail))
+    assert text.count("the machine booted") == 1
+    assert "Linux" not in text
+    assert "┊ 2026-05-19 15:10:26  theuser ran" in text
+    assert "┊ 15:10:26  theuser ran" in text
+
+
+def test_advice_is_given_once_and_a_note_made_before_is_named(incident):
+    [service] = incident.services
+    advice = service.verdicts[0].advice
+    note = service.findings[1]
+    findings = (
+        replace(service.findings[0], fix=advice),
+        note,
+        replace(note, launch="L3"),
+        replace(note, launch="L2", severity="warning"),
+    )
+    text = drawn(only(incident, findings=findings), 120)
+    assert text.count(advice) == 1
+    assert "draft_pool_unbudgeted  as at L1" in text[text.index("┏━ L3") :]
+    assert "as at" not in text[text.index("┏━ L2") : text.index("┏━ L3")]
+
+
 def test_findings_of_no_launch_stand_below_the_bands(incident):
     lone = Finding("secret_in_log", "warning", "A secret stands in the log", "", None)
     text = drawn(only(incident, findings=(lone,)))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from kvforensics.report.inert import inert
-from kvforensics.report.terminal.figures import UNKNOWN, count, gib, plural, setting
+from kvforensics.report.terminal.figures import UNKNOWN, clock, count, gib, plural, setting
 from kvforensics.report.terminal.page import WIDEST_PROSE
 from kvforensics.report.terminal.signs import LOUD, NOT_ABOUT_MEMORY, STRANGE, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from kvforensics.events import Event
     from kvforensics.records import Place
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 _MOST_TRAIL = 12
 _LONGEST_COMMAND, _LONGEST_WORDS = 400, 100
 _INDENT = 4
+_BOOT = "machine_boot"
+_WORDS = {
+    _BOOT: "the machine booted",
+    "machine_shutdown": "the machine shut down",
+    "unit_reloading": "systemd read its unit files anew",
+}
 
 
 def draw_changes(verdicts: Sequence[Verdict], page: Page) -> None:
@@ -64,23 +71,43 @@ def draw_verdict(verdict: Verdict, page: Page) -> None:
         page.prose(page.text((places(change.evidence), "dim")), rail=rail, indent=_INDENT)
 
 
-def draw_trail(trail: Sequence[Event], paths: Sequence[str], page: Page) -> None:
-    """Draw what people and the machine did meanwhile: edits, reloads, restarts."""
-    for event in trail[:_MOST_TRAIL]:
-        when = f"{event.at:%H:%M:%S}" if event.at else " " * 8
-        said = page.text((when, "dim"), "  ")
-        user, command = event.fields.get("user"), event.fields.get("command")
-        if command:
-            said.append_text(page.text((f"{user or 'someone'!s} ran ", "dim")))
-            said.append_text(page.text((inert(str(command), _LONGEST_COMMAND), "italic")))
-        else:
-            said.append_text(page.text(inert((event.text or event.kind).strip(), _LONGEST_WORDS)))
-        said.append_text(page.text((f"  {paths[event.source]}:{event.line}", "dim")))
-        page.prose(said, rail=_rail(page), hang=10)
-    if len(trail) > _MOST_TRAIL:
-        page.prose(page.text((f"… and {len(trail) - _MOST_TRAIL} more", "dim")), rail=_rail(page))
-    if trail:
+def draw_trail(
+    trail: Sequence[Event], paths: Sequence[str], page: Page, beside: datetime | None = None
+) -> None:
+    """Draw what people and the machine did meanwhile: edits, reloads, restarts, a boot once.
+
+    Times of the day that `beside` is of have no date.
+    """
+    told = [
+        event
+        for before, event in zip([None, *trail], trail, strict=False)
+        if not _is_same_boot(event, before)
+    ]
+    for event in told[:_MOST_TRAIL]:
+        when = clock(event.at, beside)
+        where = (f"  {paths[event.source]}:{event.line}", "dim")
+        page.prose(
+            page.text((when, "dim"), "  ", _said(event, page), where), rail=_rail(page), hang=len(when) + 2
+        )
+    if len(told) > _MOST_TRAIL:
+        page.prose(page.text((f"… and {len(told) - _MOST_TRAIL} more", "dim")), rail=_rail(page))
+    if told:
         page.write(_gap(page))
+
+
+def _is_same_boot(event: Event, before: Event | None) -> bool:
+    return event.kind == _BOOT and before is not None and before.kind == _BOOT
+
+
+def _said(event: Event, page: Page) -> Text:
+    command = event.fields.get("command")
+    if command:
+        user = event.fields.get("user") or "someone"
+        return page.text((f"{user} ran ", "dim"), (inert(str(command), _LONGEST_COMMAND), "italic"))
+    words = _WORDS.get(event.kind)
+    if words is not None:
+        return page.text(words)
+    return page.text(inert((event.text or event.kind).strip(), _LONGEST_WORDS))
 
 
 def places(evidence: Sequence[Place]) -> str:

@@ -55,7 +55,7 @@ def _draw_service(service: Service, analysis: Analysis, page: Page, *, quiet: bo
             continue
         _draw_folded(folded, page)
         folded = []
-        draw_trail(_between(service.trail, before, launch), paths, page)
+        draw_trail(_between(service.trail, before, launch), paths, page, launch.started_at)
         changes = [v for v in service.verdicts if v.change.to_launch == launch.id]
         draw_changes(changes, page)
         told.begin(v.advice for v in changes)
@@ -64,7 +64,8 @@ def _draw_service(service: Service, analysis: Analysis, page: Page, *, quiet: bo
         page.write(page.text(("┗━━━", "dim")))
         before = launch
     _draw_folded(folded, page)
-    draw_trail(_between(service.trail, before, None), paths, page)
+    last = before.started_at if before is not None else None
+    draw_trail(_between(service.trail, before, None), paths, page, last)
     ids = {launch.id for launch in service.launches}
     draw_findings([f for f in service.findings if f.launch not in ids], page, told, railed=False)
 
