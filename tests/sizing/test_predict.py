@@ -94,6 +94,19 @@ class TestOtherSettings:
     def test_a_cap_lifted_within_what_memory_holds(self):
         assert predict(launch(cap=50000), {"max_total_tokens": 90000}).tokens == 90000
 
+    def test_a_pool_that_prints_zero_still_tells_what_memory_surely_holds(self):
+        tiny = launch(
+            before=20.0,
+            weights=0.0,
+            fraction=0.85,
+            cap=3000,
+            kind="mha",
+            pools=(pool("target", 3000, 0.0, "mha"),),
+        )
+        said = predict(tiny, {"max_total_tokens": 4096})
+        assert (said.tokens, said.low, said.high) == (4096, 4096, 4096)
+        assert refused(tiny, {"max_total_tokens": None}) == "cap_hides_profile"
+
     def test_a_cap_removed_gives_what_memory_holds(self):
         free = launch()
         said = predict(launch(cap=50000), {"max_total_tokens": None})

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.build import event, incident, launch
+from tests.build import event, incident, launch, pool
 
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.sizing import predict, solve
@@ -93,6 +93,17 @@ class TestCaps:
         assert answer.solutions[0].set["max_total_tokens"] == 150000
         assert answer.solutions[0].set["mem_fraction_static"] == answer.mem_fraction_static
         assert answer.solutions[0].predicted_pool_tokens == 150000
+
+    def test_a_pool_that_prints_zero(self):
+        tiny = launch(
+            before=20.0,
+            weights=0.0,
+            fraction=0.85,
+            cap=3000,
+            context=4096,
+            pools=(pool("target", 3000, 0.0, "mha"),),
+        )
+        assert [s.set for s in solve(tiny, 4096).solutions] == [{"max_total_tokens": 4096}]
 
     def test_a_cap_that_would_bind_on_the_way(self):
         made = launch(cap=120000, context=200000)

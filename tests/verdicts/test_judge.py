@@ -496,6 +496,16 @@ class TestOverridden:
         v = judged(launch(), new)["context_length"]
         assert (v.verdict, v.reason_code) == ("overridden", "overridden_by_later_flag")
 
+    def test_an_old_flag_left_before_the_new_one_is_no_loss(self):
+        new = launch(context=65536, requested={"context_length": 32768})
+        v = judged(launch(), new)["context_length"]
+        assert (v.verdict, v.reason_code) == ("no_op_for_pool", "not_a_pool_input")
+
+    def test_a_new_flag_before_the_old_one_is_lost(self):
+        new = launch(requested={"context_length": 200000})
+        v = judged(launch(), new)["context_length"]
+        assert (v.verdict, v.change.requested, v.change.after) == ("overridden", 200000, 32768)
+
     def test_a_context_that_the_engine_reports_shorter(self):
         new = replace(launch(context=200000), context_len=131072)
         v = judged(launch(), new)["context_length"]

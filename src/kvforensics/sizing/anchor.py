@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kvforensics.errors import PredictionRefusedError
 from kvforensics.knowledge import within
 from kvforensics.sizing.closure import AITER_CONTEXT, RULE_HOLDS, WHY_NOT, eagle_addend
-from kvforensics.sizing.facts import GIB, Facts, algorithm, facts, first_event, positive
+from kvforensics.sizing.facts import GIB, Facts, facts, first_event, is_plain, positive
 from kvforensics.sizing.reconcile import reconcile
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def refuse_moving_context(launch: Launch, context: int | None) -> None:
 
 def _behind_the_cap(launch: Launch, known: Facts, fraction: float, before: float, rest: float) -> Anchor:
     shown = known.bytes_shown
-    plain = {p.role for p in launch.pools} == {"target"} and algorithm(launch) is None
-    if shown is None or not plain:
+    if shown is None or not is_plain(launch):
         raise _refusal("cap_hides_profile", launch)
     return Anchor(launch.id, int(rest * GIB / shown), fraction, before, rest, float(shown))
 
@@ -137,4 +136,4 @@ def _refuse_unexplained(launch: Launch) -> None:
 
 
 def _refusal(code: str, launch: Launch) -> PredictionRefusedError:
-    return PredictionRefusedError(code, f"{launch.id}: {REFUSALS[code]}")
+    return PredictionRefusedError(code, f"{REFUSALS[code]} ({launch.id})")

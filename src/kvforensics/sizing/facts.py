@@ -61,6 +61,15 @@ class Facts:
         shown = int(self.pools_gib * GIB / (self.tokens + self.page))
         return shown or None
 
+    @property
+    def holds_at_least(self) -> int | None:
+        """Tokens that the budget surely holds, every printed figure being as small as it can be."""
+        if self.pools_gib is None or self.rest is None or not self.tokens or self.rest <= 0:
+            return None
+        most = (self.pools_gib + self.printed_figures * HALF_HUNDREDTH_GIB) / (self.tokens + self.page)
+        sure = self.rest - 2 * HALF_HUNDREDTH_GIB - 2 * self.drift
+        return int(sure / most) if sure > 0 and most > 0 else None
+
 
 def facts(launch: Launch) -> Facts:
     """Collect the terms of the pool rule from a launch."""
@@ -158,6 +167,11 @@ def sum_gib(pools: list[Pool]) -> float | None:
     if not sizes or any(size is None for size in sizes):
         return None
     return sum(size for size in sizes if size is not None)
+
+
+def is_plain(launch: Launch) -> bool:
+    """Whether the target's pool is all that the budget pays for: no draft, no window, no state."""
+    return {p.role for p in gpu_pools(launch)} == {"target"} and algorithm(launch) is None
 
 
 def on_cpu(launch: Launch) -> bool:

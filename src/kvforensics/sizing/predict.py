@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.sizing.admission import longest_prompt, running_requests
 from kvforensics.sizing.anchor import LEAST_REST_GIB, Anchor, anchor, refuse_moving_context
-from kvforensics.sizing.facts import GIB, HALF_HUNDREDTH_GIB, facts, number
+from kvforensics.sizing.facts import GIB, HALF_HUNDREDTH_GIB, facts, is_plain, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,9 +101,8 @@ def _pool(launch: Launch, known: Facts, wanted: Mapping[str, Any]) -> Prediction
     same = _exactly(today, ())
     cap = known.cap if "max_total_tokens" not in wanted else _whole(wanted["max_total_tokens"])
     asked = number(wanted.get("mem_fraction_static"))
-    raised = asked is not None and known.fraction is not None and asked >= known.fraction
     if known.cap_binds:
-        if cap is not None and cap <= today and (asked is None or raised):
+        if cap is not None and cap <= today and _not_lowered(known, asked):
             lower = cap // known.page * known.page
             masked = f"max_total_tokens={known.cap} binds: it, and not memory, sizes the pool of {launch.id}"
             return _exactly(min(lower, today), (masked,))
@@ -137,6 +136,10 @@ def _moved(known: Facts, base: Anchor, asked: float) -> Prediction:
 
 def _under_a_cap(launch: Launch, known: Facts, cap: int | None, asked: float | None) -> Prediction:
     """Predict where today's cap hides what memory would hold; the pools' own lines price a token."""
+    surely = known.holds_at_least if is_plain(launch) else None
+    if cap is not None and surely is not None and cap <= surely and _not_lowered(known, asked):
+        said = f"memory surely holds {surely:,} tokens, so that the cap alone sizes the pool"
+        return _exactly(cap // known.page * known.page, (said,))
     base = anchor(launch, hidden=True)
     if asked is not None and asked != base.fraction:
         pool = _moved(known, base, asked)
@@ -145,6 +148,10 @@ def _under_a_cap(launch: Launch, known: Facts, cap: int | None, asked: float | N
         pool = Prediction(base.tokens, base.tokens - half, base.tokens + half, None, None, None)
     said = f"what memory would hold without the cap follows from {base.rest:.2f} GiB and the pool's own line"
     return replace(_capped(pool, cap, known.page), assumptions=(*pool.assumptions, said))
+
+
+def _not_lowered(known: Facts, asked: float | None) -> bool:
+    return asked is None or (known.fraction is not None and asked >= known.fraction)
 
 
 def _capped(pool: Prediction, cap: int | None, page: int) -> Prediction:

@@ -21,8 +21,10 @@ def for_context(launch: Launch, context: int | None) -> str | None:
     try:
         answer = solve(launch, context)
     except PredictionRefusedError as refused:
+        known = facts(launch)
+        what = "raise or drop max_total_tokens" if known.cap_binds else "raise mem_fraction_static"
         return (
-            f"Only a larger pool helps a context of {context:,}: raise mem_fraction_static. "
+            f"Only a larger pool helps a context of {context:,}: {what}. "
             f"By how much cannot be said: {refused.message}."
         )
     except KvforensicsError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvforensics.knowledge import knob
+from kvforensics.settings import same
 from kvforensics.sizing.facts import number
 from kvforensics.verdicts import advice
 from kvforensics.verdicts.decision import Decision, moved, shown
@@ -41,6 +42,12 @@ def of_cut(pair: Situation, change: Change, pattern: Pattern | None, who: Attrib
             "clamped_by_model_limit",
             f"context_length {shown(change.requested)} was asked; the engine reports {shown(change.after)}.",
         )
+    if (
+        not said
+        and not _same(change, change.before, change.after)
+        and _same(change, change.requested, change.before)
+    ):
+        return None  # the old value still stands on the command line, and the new one won: it applied
     known = knob(change.setting)
     if said or (known is not None and (known.filled or known.derived_from)):
         why = known.conditions if known is not None and known.conditions else "The engine replaced the value."
@@ -125,6 +132,10 @@ def _over_the_cap(pair: Situation, change: Change) -> Decision | None:
         f"holds {tokens:,} tokens.",
         "0.5.11 or later, or a lower swa_full_tokens_ratio.",
     )
+
+
+def _same(change: Change, one: Any, other: Any) -> bool:
+    return same(change.setting, one, other)
 
 
 def _cut_by_the_model(pair: Situation) -> bool:
