@@ -14,6 +14,7 @@ from kvforensics.carriers.bytestream import raw_chunks, utf8
 from kvforensics.carriers.carrier import Carrier, Context, Head
 from kvforensics.carriers.decompress import Loss, decompressed
 from kvforensics.carriers.journal_files import is_journal
+from kvforensics.carriers.log_paths import with_container
 from kvforensics.carriers.nesting import unnested
 from kvforensics.carriers.order import in_time_order
 from kvforensics.carriers.rejoin import rejoined
@@ -50,7 +51,7 @@ class OpenSource:
         frames = rejoined(timed, self.context)
         if self.context.options.carrier != "plain":  # who asks for plain text gets it as it stands
             frames = unnested(frames, self.context)
-        yield from accounted(frames, self.context)
+        yield from accounted(with_container(frames, self.context), self.context)
         if self.loss.reason is not None:
             kind = "unreadable" if self.loss.reason == UNREADABLE else "truncated_file"
             self.source.add_damage(kind, max(self.source.lines, 1))
