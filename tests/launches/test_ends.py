@@ -293,3 +293,16 @@ def test_a_containers_exit_code(code, end):
 )
 def test_slurms_word(kind, how, end):
     assert ends(only(Log().start().write(kind, how=how))) == [end]
+
+
+def test_a_signal_of_which_only_the_units_result_is_known():
+    assert ends(only(journal().systemd("unit_failed", invocation="i1", result="signal"))) == ["crashed"]
+
+
+def test_a_stop_whose_unit_failed_by_the_stops_signal():
+    log = (
+        journal()
+        .systemd("unit_stopping", invocation="i1")
+        .systemd("unit_failed", invocation="i1", result="signal")
+    )
+    assert ends(only(log)) == ["stopped"]

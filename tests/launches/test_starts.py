@@ -256,3 +256,11 @@ def test_a_change_while_a_start_goes_on_stays_with_it():
     log = Log().start(ready=False).write("adjust__chunked_prefill_size", value=-1).write("ready")
     (launch,) = only(log).launches
     assert "adjust__chunked_prefill_size" in [event.kind for event in launch.events]
+
+
+def test_another_engine_under_the_same_unit_is_named():
+    log = Log("x", **JOURNAL).systemd("unit_started", invocation="i1").start(invocation="i1")
+    log.systemd("unit_started", invocation="i2").write(
+        "other_engine", origin={"invocation": "i2"}, engine="vLLM"
+    )
+    assert [launch.engine for launch in only(log).launches] == ["sglang", "vllm"]

@@ -72,7 +72,17 @@ def _cause(items: Sequence[Item], stop: int, start: Start) -> End | None:
         kind = _cause_of(items, n, start, stopping=n > stop)
         if kind is not None and (best is None or order.index(kind) < order.index(best.kind)):
             best = End(kind, event=item.event)
+    if best is None and stop >= len(items):
+        return _signalled(items)
     return best
+
+
+def _signalled(items: Sequence[Item]) -> End | None:
+    """Tell a death by a signal of which only the unit's result is in the log."""
+    if any(item.kind == "unit_main_exited" for item in items):
+        return None
+    failed = (item.event for item in items if item.kind == "unit_failed" and item.event is not None)
+    return next((End("crashed", event=e) for e in failed if e.fields.get("result") == "signal"), None)
 
 
 def _cause_of(items: Sequence[Item], n: int, start: Start, *, stopping: bool) -> str | None:

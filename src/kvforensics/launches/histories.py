@@ -13,7 +13,7 @@ from kvforensics.launches.config import config, server_command
 from kvforensics.launches.ends import End, end_of
 from kvforensics.launches.history import ServiceHistory
 from kvforensics.launches.items import by_source
-from kvforensics.launches.kinds import is_systemd
+from kvforensics.launches.kinds import is_systemd, proves_sglang
 from kvforensics.launches.launch import Launch
 from kvforensics.launches.memory import by_rank, memory
 from kvforensics.launches.order import arrange
@@ -180,6 +180,7 @@ class _Maker:
             ended_at=end.at,
             last_at=start.last_at,
             end=end.kind,
+            engine=_engine(told.events),
             version=told.version,
             device=None if first is None else first.fields.get("device"),
             pool_tokens=tokens,
@@ -229,6 +230,12 @@ class _Maker:
             "before_load": self.of(loads[0]) if loads and loads[0] is not None else None,
         }
         return {name: place for name, place in places.items() if place is not None}
+
+
+def _engine(events: Iterable[Event]) -> str:
+    """Return the engine: another one only where its name is there and nothing of SGLang's."""
+    named = [str(e.fields.get("engine")).lower() for e in events if e.kind == "other_engine"]
+    return named[0] if named and not any(proves_sglang(e.kind) for e in events) else "sglang"
 
 
 def _least(events: Iterable[Event], name: str) -> Any:

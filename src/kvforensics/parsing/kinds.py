@@ -54,6 +54,12 @@ class Writer(Enum):
         return cls.SYSTEM if ident is not None and _SYSTEM_IDENT.fullmatch(ident) else cls.ANY
 
 
+_OURS = frozenset({"known_sglang", "known_tokenizer"})  # of the grammar of foreign lines
+_ANYBODYS = frozenset(
+    {"known_traceback", "known_continuation", "known_usage", "exception", "usage_error", "request_error"}
+)
+
+
 class Known(NamedTuple):
     """What a body is. `fields` are redacted."""
 
@@ -74,8 +80,10 @@ class Known(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether SGLang wrote it."""
-        return self.grammar not in (SYSTEM, FOREIGN)
+        """Whether SGLang wrote it: no program beside it, and nothing that any Python program prints."""
+        if self.kind in _ANYBODYS:
+            return False
+        return self.grammar not in (SYSTEM, FOREIGN) or self.kind in _OURS
 
 
 class Kinds:
