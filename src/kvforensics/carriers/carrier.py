@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from kvforensics.carriers.continuing import Continuing
 from kvforensics.carriers.times import Bounds
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Context:
     options: Options
     origins: Origins
     bounds: Bounds = field(default_factory=Bounds)  # of the whole journal, where a line tells them
+    continuing: Continuing = field(default_factory=Continuing)
 
 
 class Carrier(Protocol):

@@ -46,7 +46,9 @@ class OpenSource:
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Yield frames of `RECORD_SCHEMA`."""
-        frames = in_time_order(self.carrier.read(self.blocks, self.context))
+        frames = self.carrier.read(self.blocks, self.context)
+        if not self.context.continuing.resumed:
+            frames = in_time_order(frames, self.context.continuing)
         timed = with_times(frames, self.context)
         frames = rejoined(timed, self.context)
         if self.context.options.carrier != "plain":  # who asks for plain text gets it as it stands

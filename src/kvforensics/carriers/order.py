@@ -11,6 +11,8 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from kvforensics.carriers.continuing import Continuing
+
 SAMPLE_RECORDS = 1000  # that decide on the direction
 MEMORY_BYTES = 64 << 20  # of a reversed source; more goes to temporary files
 _DESCENTS_PER_ASCENT = 4
@@ -18,7 +20,9 @@ _FEWEST_DESCENTS = 2
 _YEAR_END_DAYS = 180
 
 
-def in_time_order(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def in_time_order(
+    frames: Iterable[pl.DataFrame], continuing: Continuing | None = None
+) -> Iterator[pl.DataFrame]:
     """Yield frames as they come, or all of them backwards when their times descend.
 
     A step of the clock, a DST change and times that jitter do not count as descending: at least two steps
@@ -32,7 +36,10 @@ def in_time_order(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         seen += frame.height
         if seen >= SAMPLE_RECORDS:
             break
-    if held and _descends(pl.concat(held, how="diagonal")[:SAMPLE_RECORDS]):
+    descends = bool(held) and _descends(pl.concat(held, how="diagonal")[:SAMPLE_RECORDS])
+    if continuing is not None and (descends or seen < SAMPLE_RECORDS):
+        continuing.wait()
+    if descends:
         yield from _backwards(held, source)
         return
     yield from held

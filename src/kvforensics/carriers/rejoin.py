@@ -34,6 +34,7 @@ def rejoined(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Da
         yield joiner.feed(frame)
     rest = joiner.close()
     if rest is not None:
+        context.continuing.wait()
         yield rest
 
 

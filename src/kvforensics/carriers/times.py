@@ -54,6 +54,7 @@ def _dated(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Data
     years = _Years(context.bounds)
     for frame in frames:
         if "_wall" in frame.columns or years.held:
+            context.continuing.wait()  # which year it is follows from what was before
             yield from years.feed(frame)
         else:
             yield frame
