@@ -5,6 +5,8 @@ from datetime import datetime
 
 import pytest
 
+from kvforensics.carriers import journal_json
+
 REAL = 1_796_062_994_000_000
 
 
@@ -154,6 +156,14 @@ def test_a_torn_pretty_object(read):
     assert found.messages() == ["one", "two", "three"]
     assert found.damage() == {"truncated_file": (1, 10)}
     assert read(data[:cut]).messages() == ["one", "two"]
+
+
+def test_a_pretty_object_without_end_is_bounded(read, monkeypatch):
+    monkeypatch.setattr(journal_json, "_LONGEST_OBJECT", 50)
+    long = pretty({"MESSAGE": "kept", **entry(2), "NOTE": list(range(200))})
+    found = read((pretty(entry(1, "one")) + long + pretty(entry(3, "three"))).encode())
+    assert found.messages() == ["one", "kept", "three"]
+    assert found.damage() == {"too_long_line": (1, 10)}
 
 
 def test_bytes_that_are_not_utf8(read):

@@ -58,6 +58,14 @@ def test_bad_bytes_torn_ends_and_strangers(read):
     assert read((entry(1, "one") + HEADER.format(18, "UTC", 2) + FIELDS).encode()).messages() == ["one", None]
 
 
+def test_a_value_of_very_many_lines_is_bounded(read):
+    found = read((entry(1, "x" + "\nline" * 300_000) + entry(2, "next")).encode())
+    assert found.messages()[1] == "next"
+    assert found.messages()[0].startswith("x\nline\nline")
+    assert 1_000_000 < len(found.messages()[0]) <= 1 << 20
+    assert found.damage() == {"too_long_line": (1, 1)}
+
+
 def test_crlf(read):
     found = read(entry(1, "one").replace("\n", "\r\n").encode() * 2)
     assert found.messages() == ["one", "one"]

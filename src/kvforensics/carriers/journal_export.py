@@ -28,6 +28,7 @@ _Found = tuple[int, dict[str, Any], str | None]  # line, fields, damage
 _LARGEST_FIELD = 768 << 20  # journald's own limit; a larger length is no length
 _FIRST_FIELD = b"__CURSOR="
 _NEEDED = {field.encode(): field for field in FIELDS}
+_EMPTY_LINES = re.compile(rb"(?:\r?\n)+")
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _FIELD_LINE = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}=")
 _KNOWN_TIME = re.compile(rb"__REALTIME_TIMESTAMP=[0-9]+$")
@@ -85,9 +86,9 @@ class _Parser:
             yield batch
 
     def _skip_empty_lines(self) -> None:
-        source = self._source
-        while source.data.startswith((b"\n", b"\r\n"), source.at):
-            source.advance(source.data.find(b"\n", source.at) + 1)
+        empty = _EMPTY_LINES.match(self._source.data, self._source.at)
+        if empty is not None:
+            self._source.advance(empty.end())
 
     def _entry(self) -> _Found | None:
         """Read field by field; None at the end of the input."""

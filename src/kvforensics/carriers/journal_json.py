@@ -165,12 +165,13 @@ class _Reader:
             torn = (self._open_line, *_entry(b"".join(self._open)))
             self._open, self._open_line = [line], number
             return torn
-        self._open.append(line)
-        if line != b"}" and len(self._open) < _LONGEST_OBJECT:
+        if len(self._open) < _LONGEST_OBJECT:
+            self._open.append(line)
+        if line != b"}":
             return None
-        whole = (self._open_line, *_entry(b"".join(self._open)))
-        self._open = []
-        return whole
+        lines, self._open = self._open, []
+        fields, kind = _entry(b"".join(lines))
+        return self._open_line, fields, kind if len(lines) < _LONGEST_OBJECT else "too_long_line"
 
 
 def _decoded(block: Block) -> _Decoded | None:

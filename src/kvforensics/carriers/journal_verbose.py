@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.carriers.blocks import is_utf8
+from kvforensics.carriers.blocks import LINE_BYTES, is_utf8
 from kvforensics.carriers.journal_entries import FIELDS, EntryReader, FieldEntries
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class _Batch:
         self._field: str | None = None  # whose value may go on
         self._indent = b""
         self._parts: list[bytes] = []
+        self._size = 0  # of the parts
 
     def clear(self) -> None:
         """Forget the whole entries; the open one stays."""
@@ -81,7 +82,7 @@ class _Batch:
     def take(self, line: bytes, number: int, *, cut: bool) -> None:
         """Take one physical line; `cut` says that it was too long."""
         if self._indent and line.startswith(self._indent):
-            self._parts.append(line[len(self._indent) :])
+            self._go_on(line[len(self._indent) :])
             return
         header = _HEADER.fullmatch(line)
         if header is not None:
@@ -94,8 +95,16 @@ class _Batch:
             return
         self._end_field()
         self._indent = b" " * (5 + len(field[1]))
-        self._field, self._parts = _NEEDED.get(field[1]), [field[2]]
+        self._field, self._parts, self._size = _NEEDED.get(field[1]), [field[2]], len(field[2])
         if cut and self._field is not None:
+            self._kind = "too_long_line"
+
+    def _go_on(self, line: bytes) -> None:
+        """Take a further line of a value, as long as the value is no longer than a line may be."""
+        if self._size + len(line) < LINE_BYTES:
+            self._parts.append(line)
+            self._size += len(line) + 1
+        elif self._field == "MESSAGE":
             self._kind = "too_long_line"
 
     def end(self) -> None:
