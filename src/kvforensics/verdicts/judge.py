@@ -9,13 +9,15 @@ from kvforensics.changes import diff
 from kvforensics.knowledge import knob, patterns_of
 from kvforensics.sizing.facts import number
 from kvforensics.verdicts import advice
-from kvforensics.verdicts.attribution import attribute, leaders_of, may_move_pool
+from kvforensics.verdicts.attribution import attribute
+from kvforensics.verdicts.candidates import leaders_of, may_move_pool
 from kvforensics.verdicts.cuts import of_cut
 from kvforensics.verdicts.decision import Decision, shown
 from kvforensics.verdicts.effects import baseline, effects, kept, noise
 from kvforensics.verdicts.failure import names
-from kvforensics.verdicts.figures import lost_to_oom, of_other, of_pool_input
+from kvforensics.verdicts.figures import lost_to_oom, of_pool_input
 from kvforensics.verdicts.moves import direction
+from kvforensics.verdicts.purpose import of_other
 from kvforensics.verdicts.situation import Situation, holds, pattern_facts
 from kvforensics.verdicts.starts import of_failed_start, of_recovery
 from kvforensics.verdicts.verdict import Verdict
