@@ -22,6 +22,8 @@ from kvforensics.samples import Samples
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    import polars as pl
+
     from kvforensics.events import Event, EventBlock, ShapeCount
     from kvforensics.options import Options
 
@@ -106,8 +108,14 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
     intake.sources[index] = opened.source
     parser = Parser(index, opened.source, intake.origins, options.tz)
     floods = Floods(intake.origins)
+    take_in(iter(opened) if history is None else history.fresh(opened, opened.source), parser, floods, intake)
+    intake.add(parser.close(), floods)
+    intake.events += floods.close()
+
+
+def take_in(frames: Iterable[pl.DataFrame], parser: Parser, floods: Floods, intake: Intake) -> None:
+    """Read the record frames of one source, so far as they come, into the intake."""
     most = MOST_EVENTS
-    frames = iter(opened) if history is None else history.fresh(opened, opened.source)
     for frame in frames:
         intake.add(parser.feed(frame), floods)
         if len(intake.events) > most:
@@ -115,8 +123,6 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
                 intake.events, intake.sources, intake.origins, intake.samples.stretches()
             )
             most = max(MOST_EVENTS, 2 * len(intake.events))
-    intake.add(parser.close(), floods)
-    intake.events += floods.close()
 
 
 class Floods:
@@ -146,13 +152,28 @@ class Floods:
         held = [event for writer in self._writers.values() for event in writer.close()]
         return sorted(held, key=lambda event: event.line)
 
+    def counts(self) -> list[tuple[Any, list[Any], list[Any]]]:
+        """Return what was counted and what is held back, for `resume`: lists and tuples of plain values."""
+        return [(name, *writer.counts()) for name, writer in self._writers.items()]
+
+    def resume(self, counts: Iterable[tuple[Any, Iterable[Any], Iterable[Any]]]) -> None:
+        """Go on from what `counts` returned."""
+        for name, kinds, held in counts:
+            self._writers[name] = _Writer(dict(kinds), {key: (event, number) for key, event, number in held})
+
 
 class _Writer:
     """Counts the events of one unit, container or program between two of its starts."""
 
-    def __init__(self) -> None:
-        self._counts: dict[Hashable, int] = {}
-        self._held: dict[Hashable, tuple[Event, int]] = {}
+    def __init__(
+        self, counts: dict[Hashable, int] | None = None, held: dict[Hashable, tuple[Event, int]] | None = None
+    ) -> None:
+        self._counts = counts or {}
+        self._held = held or {}
+
+    def counts(self) -> tuple[list[Any], list[Any]]:
+        """Return the counts by key, and the events held back with theirs."""
+        return list(self._counts.items()), [(key, *held) for key, held in self._held.items()]
 
     def keeps(self, event: Event) -> bool:
         """Whether to keep an event now; otherwise it is held back as the last of its flood so far."""

@@ -136,6 +136,15 @@ class Samples:
         self._records.add(records.select(list(records_schema())))
         self._settle()
 
+    def standing(self) -> tuple[int, int]:
+        """Return the last boundary passed in the source at hand, and 1 where its lines ascend."""
+        self._flush([])
+        return self._after, self._sign
+
+    def resume(self, source: int, after: int) -> None:
+        """Go on with a source whose lines ascend and of which `restore` brought the part up to here."""
+        self._source, self._after, self._sign = source, after, 1
+
     @property
     def width_s(self) -> float:
         """Width of a bucket in seconds."""

@@ -45,6 +45,11 @@ class Clock:
         self._last: datetime | None = None  # the last local time inside a repeated hour
         self._fold = 0
 
+    @property
+    def is_between(self) -> bool:
+        """Whether no hour that comes twice is open."""
+        return self._last is None and not self._fold
+
     def utc(self, local: datetime) -> datetime | None:
         """Return a printed time in UTC, naive. Call in the order of the lines."""
         if self._fixed is not None:

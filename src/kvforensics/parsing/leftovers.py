@@ -17,7 +17,7 @@ from kvforensics.parsing.shapes import NO_MESSAGE, Shapes, shape_of
 from kvforensics.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import polars as pl
 
@@ -80,6 +80,15 @@ class Leftovers:
         self._open: dict[int, Opened] = {}  # by origin
         self._writers: dict[int, Writer] = {}
         self._headed: Callable[[], dict[int, list[int]]] = dict  # rows with a prefix that layouts read
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no block is open that the next line may belong to."""
+        return not self._open
+
+    def resume(self, shapes: Iterable[str]) -> None:
+        """Know these shapes already."""
+        self._shapes.resume(shapes)
 
     def read(self, rows: pl.DataFrame, taken: pl.DataFrame, work: pl.DataFrame) -> Read:
         """Read the left-over rows of a block; `taken` are the others."""

@@ -16,8 +16,11 @@ from kvforensics.parsing.columnar import WORK_SCHEMA, Columnar
 from kvforensics.parsing.kinds import kinds
 from kvforensics.parsing.leftovers import Leftovers
 from kvforensics.parsing.prefix import prefixes
+from kvforensics.parsing.segments import plain_series
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kvforensics.records import Origins, Source
 
 
@@ -65,13 +68,22 @@ class Parser:
         """Return what was still held back: nothing, since every line is read by itself."""
         return EventBlock()
 
+    @property
+    def is_between(self) -> bool:
+        """Whether nothing read so far has a say in how the next line is read."""
+        return self._clock.is_between and self._leftovers.is_between
+
+    def resume(self, shapes: Iterable[str]) -> None:
+        """Go on with a source of which these shapes were counted, as far as `is_between` was true."""
+        self._leftovers.resume(shapes)
+
     def _work(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the block with its times filled from the lines where the carrier has none."""
-        at = frame["at"]
+        at, text = frame["at"], plain_series(frame["message"])
         timed = at.is_not_null()
         if not timed.all():
             start, width = len(self._stamp.lead), self._stamp.width
-            local = frame["message"].str.slice(start, width)
+            local = text.str.slice(start, width)
             local = local.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False)
             local = local.set(timed, None) if timed.any() else local
             inner = self._clock.utc_of(local)
@@ -84,7 +96,7 @@ class Parser:
                 at.alias("at"),
                 timed.alias("timed"),
                 frame["origin"],
-                frame["message"].alias("text"),
+                text.alias("text"),
             ],
             schema=WORK_SCHEMA,
         )

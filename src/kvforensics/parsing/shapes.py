@@ -55,6 +55,10 @@ class Shapes:
         self._source = source
         self._known: set[str] = set()
 
+    def resume(self, known: Iterable[str]) -> None:
+        """Know these shapes already."""
+        self._known.update(known)
+
     def count(self, into: dict[str, ShapeCount], shape: str, line: int, times: int = 1) -> None:
         """Count a shape in a block's table."""
         if shape not in self._known:
