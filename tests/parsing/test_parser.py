@@ -269,7 +269,9 @@ def test_broken_journal_fields_do_no_harm(extra: str, parse: Callable[..., Event
 
 def test_seen_says_which_records_are_surely_the_servers(parse: Callable[..., EventBlock]) -> None:
     main = "[2026-05-12 10:11:12] "
-    block = parse(HEAD + "what", DECODE, LOAD, main + LOAD, main + DECODE, main + "what", line=[3, 4, 5, 6, 9, 10])
+    block = parse(
+        HEAD + "what", DECODE, LOAD, main + LOAD, main + DECODE, main + "what", line=[3, 4, 5, 6, 9, 10]
+    )
     assert block.seen is not None
     assert block.seen.schema == SEEN_SCHEMA
     assert block.seen["line"].to_list() == [3, 4, 5, 6, 9, 10]

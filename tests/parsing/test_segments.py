@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 from kvforensics.parsing.kinds import Known
 from kvforensics.parsing.prefix import prefixes
-from kvforensics.parsing.segments import MAX_LINES, lines, plain, segments
+from kvforensics.parsing.segments import MAX_LINES, lines, plain, plain_series, segments
 
 HEAD, OTHER = "[2026-05-12 10:11:12 TP0] ", "[2026-05-12 10:11:13 TP1] "
 
@@ -84,5 +85,6 @@ def test_a_message_has_a_bounded_number_of_lines() -> None:
     "text", ["\x1b", "\x1b[", "\x1b]8;;x", "a\x1b[1;31mb\x1bc", "\x1b[" * 1000, "\x1bPq\x1b\\x"]
 )
 def test_no_escape_is_left_that_a_terminal_would_obey(text: str) -> None:
+    assert plain_series(pl.Series([text, "x"])).to_list() == [plain(text), "x"], "Rust reads it alike"
     assert "\x1b[" not in plain(text) or text.startswith("\x1b[")
     assert "\x1b]" not in plain(text)

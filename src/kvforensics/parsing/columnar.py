@@ -12,19 +12,18 @@ import polars as pl
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
 from kvforensics.parsing.decoding import decode_fitting, schema_of
+from kvforensics.parsing.heads import Heads
 from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
-from kvforensics.parsing.terminals import escaped
 from kvforensics.redaction import redact_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvforensics.parsing.layouts import Layout
-    from kvforensics.parsing.prefix import Form, Prefixes
+    from kvforensics.parsing.prefix import Prefixes
 
 MAX_ACTIVE = 24  # layouts tried on every line
 _IDLE = 16  # blocks after which a layout without hits is no longer tried
-_REMEMBERED = 50_000
 
 WORK_SCHEMA = pl.Schema(
     {
@@ -55,10 +54,9 @@ class Columnar:
     prefixes: Prefixes
     active: list[Layout] = field(default_factory=list)
     _idle: dict[Layout, int] = field(default_factory=dict)
-    _tails: dict[tuple[str, str], tuple[bool, int, tuple[int | None, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._forms = self.prefixes.forms
+        self._heads = Heads(self.prefixes)
         self._schemas = {
             kind: schema_of(self.kinds.grammars[HOT], kind) for kind in self.kinds.grammars[HOT].kinds
         }
@@ -74,7 +72,7 @@ class Columnar:
 
     def read(self, work: pl.DataFrame) -> Hot:
         """Return what known layouts read of a block (`WORK_SCHEMA`), learning those that are missing."""
-        cut = self._cut(work)
+        cut = self._heads.cut(work)
         parts, taken = self._apply(cut, self.active)
         rest = _without(cut, taken)
         fresh = self._learn(rest)
@@ -84,21 +82,6 @@ class Columnar:
         self._retire()
         return Hot(self._frames(parts), pl.concat(taken) if taken else _nothing_taken())
 
-    def _cut(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Add `head`, the length of the prefix (null without one), and `body`."""
-        text = pl.col("text")
-        ends = {(form.lead, form.close) for form in self._forms}
-        head = pl.coalesce(
-            pl.when(text.str.starts_with(lead)).then(text.str.find(close, literal=True) + len(close))
-            for lead, close in sorted(ends)
-        )
-        return work.with_columns(head.alias("head")).with_columns(
-            pl.when(pl.col("head").is_null())
-            .then(text)
-            .otherwise(text.str.slice(pl.col("head")))
-            .alias("body")
-        )
-
     def _apply(
         self, cut: pl.DataFrame, layouts: list[Layout]
     ) -> tuple[list[tuple[Layout, pl.DataFrame]], list[pl.DataFrame]]:
@@ -107,7 +90,6 @@ class Columnar:
         taken: list[pl.DataFrame] = []
         for lead, alike in _by_lead(layouts).items():
             rows = cut.filter(pl.col("body").str.starts_with(lead))
-            rows = self._headed(rows) if rows.height else rows
             for layout in alike:
                 if not rows.height:
                     break
@@ -122,68 +104,6 @@ class Columnar:
                     base = mine.select("row", "line", "at", "origin", *RANK_TAGS)
                     parts.append((layout, base.hstack(_redacted(read))))
         return parts, taken
-
-    def _headed(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Read the prefixes: add the rank tags, add fractions to the time, drop what is no prefix."""
-        bare = rows.filter(pl.col("head").is_null())
-        parts = (
-            [bare.with_columns(**{tag: pl.lit(None, dtype=pl.Int32) for tag in RANK_TAGS})]
-            if bare.height
-            else []
-        )
-        rest = rows if not bare.height else rows.filter(pl.col("head").is_not_null())
-        for form in self._forms:
-            if not rest.height:
-                break
-            fits = rest["text"].str.contains(self._form_regex(form))
-            if fits.any():
-                mine = rest if fits.all() else rest.filter(fits)
-                rest = rest.filter(~fits)
-                parts.append(self._with_tail(form, mine))
-        return (
-            pl.concat(parts)
-            if parts
-            else rows.clear().with_columns(**{tag: pl.lit(None, dtype=pl.Int32) for tag in RANK_TAGS})
-        )
-
-    def _form_regex(self, form: Form) -> str:
-        return f"^{escaped(form.lead)}(?:{self.prefixes.grammar.regex(form.column)})"
-
-    def _with_tail(self, form: Form, rows: pl.DataFrame) -> pl.DataFrame:
-        start = len(form.lead) + form.width
-        tailed = rows.with_columns(tail=pl.col("text").str.slice(start, pl.col("head") - start))
-        known = self._read_tails(form, tailed)
-        tailed = tailed.join(known, on="tail", how="inner", maintain_order="left").drop("tail")
-        if known["fraction"].max():
-            fraction = pl.duration(
-                microseconds=pl.when(pl.col("timed")).then(0).otherwise(pl.col("fraction"))
-            )
-            tailed = tailed.with_columns(at=pl.col("at") + fraction)
-        return tailed.drop("fraction")
-
-    def _read_tails(self, form: Form, tailed: pl.DataFrame) -> pl.DataFrame:
-        """Return what stands behind the time in these prefixes, one row for each text that occurs."""
-        examples = tailed.unique(subset="tail", keep="first", maintain_order=True).select(
-            "tail", head=pl.col("text").str.head(pl.col("head"))
-        )
-        rows = []
-        for tail, text in examples.iter_rows():
-            known = self._tails.get((form.column, tail))
-            if known is None:
-                head = self.prefixes.head(text)
-                inner = head.inner_at if head is not None else None
-                known = (
-                    head is not None,
-                    inner.microsecond if inner else 0,
-                    tuple(head.ranks) if head else (),
-                )
-                if len(self._tails) >= _REMEMBERED:
-                    self._tails.clear()
-                self._tails[form.column, tail] = known
-            if known[0]:
-                rows.append((tail, known[1], *known[2]))
-        schema = {"tail": pl.String(), "fraction": pl.Int64(), **dict.fromkeys(RANK_TAGS, pl.Int32())}
-        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _frames(self, parts: list[tuple[Layout, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
         frames: dict[str, list[pl.DataFrame]] = {}

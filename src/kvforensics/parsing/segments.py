@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import polars as pl
+
     from kvforensics.parsing.kinds import Known
     from kvforensics.parsing.prefix import Prefixes
 
@@ -37,6 +39,13 @@ class Segment(NamedTuple):
 def plain(text: str) -> str:
     """Return a text without the control sequences of terminals."""
     return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def plain_series(texts: pl.Series) -> pl.Series:
+    """Return texts without the control sequences of terminals."""
+    if not texts.str.contains("\x1b", literal=True).any():
+        return texts
+    return texts.str.replace_all(_ANSI.pattern, "")
 
 
 def lines(message: str) -> Iterator[str]:

@@ -1,0 +1,89 @@
+"""What the layouts take of a block, and what they leave to the way line by line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from tests.parsing.conftest import frame, origins, sample_lines
+
+from kvforensics.parsing.columnar import _IDLE, MAX_ACTIVE, Columnar
+from kvforensics.parsing.kinds import Kinds
+from kvforensics.parsing.parser import Parser
+from kvforensics.parsing.prefix import prefixes
+from kvforensics.records import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEAD = "[2026-05-12 10:11:12 TP0] "
+DECODE = "Decode batch, #running-req: 7, #token: 20227, token usage: 0.20, #queue-req: 2"
+
+
+def columnar() -> Columnar:
+    return Columnar(0, Kinds(), prefixes())
+
+
+def taken(engine: Columnar, messages: Sequence[str]) -> list[int]:
+    work = Parser(0, Source("x"), origins(), "UTC")._work(frame(messages))
+    return sorted(engine.read(work).taken["row"].to_list())
+
+
+def test_one_line_teaches_and_all_of_its_make_are_taken() -> None:
+    engine = columnar()
+    assert engine.active == []
+    assert taken(engine, [HEAD + DECODE] * 5) == [0, 1, 2, 3, 4]
+    assert [layout.kind for layout in engine.active] == ["decode"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        HEAD + "Load weight begin. avail mem=94.10 GB",  # rare
+        HEAD + DECODE.replace("7,", "9" * 25 + ","),  # a number beyond its type
+        HEAD + DECODE.replace("7,", "+7,"),
+        "[2026-05-12 10:11:12 XP0] " + DECODE,  # no prefix
+        "[2026-05-1\t 10:11:12 TP0] " + DECODE,
+        HEAD + "WARNING a.py:1: " + DECODE,  # more prefix than stands at a fixed place
+        "noise " + HEAD + DECODE,
+        HEAD + DECODE + "\n",
+        HEAD + DECODE + HEAD,
+    ],
+)
+def test_what_the_layouts_leave(line: str) -> None:
+    engine = columnar()
+    assert taken(engine, [HEAD + DECODE, line]) == [0]
+    assert taken(engine, [line]) == []
+
+
+def test_a_line_that_misfits_its_layout_teaches_nothing() -> None:
+    engine = columnar()
+    taken(engine, [HEAD + DECODE])
+    known = list(engine.active)
+    taken(engine, [HEAD + DECODE.replace("7,", str(10**20 + number) + ",") for number in range(50)])
+    assert engine.active == known
+
+
+def test_the_number_of_active_layouts_is_bounded() -> None:
+    engine = columnar()
+    taken(engine, [HEAD + line for line in sample_lines("scheduler")])
+    assert len(engine.active) == MAX_ACTIVE
+
+
+def test_a_layout_without_hits_is_dropped_and_comes_back() -> None:
+    engine = columnar()
+    taken(engine, [HEAD + DECODE])
+    for _ in range(_IDLE + 1):
+        taken(engine, ["x"])
+    assert engine.active == []
+    assert taken(engine, [HEAD + DECODE]) == [0]
+
+
+def test_rows_that_were_left_out_before_do_not_shift_the_others() -> None:
+    work = Parser(0, Source("x"), origins(), "UTC")._work(
+        frame([HEAD + DECODE, "x", HEAD + DECODE, "y", HEAD + DECODE])
+    )
+    read = columnar().read(work.filter(pl.col("row") != 2))
+    assert sorted(read.taken["row"].to_list()) == [0, 4]
+    assert read.frames["decode"]["line"].to_list() == [1, 5]
