@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kvforensics.carriers import nesting
 from kvforensics.carriers.registry import CARRIERS
 
 from . import wrap
@@ -36,9 +35,8 @@ def same(one, other):
     }
 
 
-def in_pieces(data, chosen, monkeypatch, **options):
+def in_pieces(data, chosen, **options):
     cuts = sorted(chosen.randrange(len(data) + 1) for _ in range(chosen.randrange(20)))
-    monkeypatch.setattr(nesting, "BLOCK_BYTES", chosen.choice((64, 1000, 1 << 20)))
     return read(data, cuts=cuts, block_bytes=chosen.choice((1, 100, 4000)), **options)
 
 
@@ -51,10 +49,9 @@ def in_pieces(data, chosen, monkeypatch, **options):
     seed=st.integers(0, 1 << 30),
 )
 def test_any_bytes(data, carrier, seed):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        whole = read(data, carrier=carrier)
-        assert whole.source.records == whole.frame.height
-        same(whole, in_pieces(data, random.Random(seed), monkeypatch, carrier=carrier))
+    whole = read(data, carrier=carrier)
+    assert whole.source.records == whole.frame.height
+    same(whole, in_pieces(data, random.Random(seed), carrier=carrier))
 
 
 def damaged(data, chosen):
@@ -80,14 +77,14 @@ def damaged(data, chosen):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_damaged_logs(server_log, monkeypatch, seed):
+def test_damaged_logs(server_log, seed):
     chosen = random.Random(seed)
     lines = list(server_log[chosen.randrange(20) : 20 + chosen.randrange(59)])
     for carrier in chosen.choices(wrap.ALL, k=chosen.randrange(1, 4)):
         lines = carrier(lines)
     data = damaged(b"\n".join(lines) + b"\n", chosen)
     whole = read(data)
-    same(whole, in_pieces(data, chosen, monkeypatch))
+    same(whole, in_pieces(data, chosen))
 
 
 def test_hostile_names_do_not_fill_memory(monkeypatch):

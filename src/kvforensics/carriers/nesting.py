@@ -9,13 +9,13 @@ stands nearer to the program.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from kvforensics.carriers import registry
-from kvforensics.carriers.blocks import Blocks
+from kvforensics.carriers.blocks import Block, Blocks
 from kvforensics.carriers.carrier import HEAD_LINES, Head
 from kvforensics.carriers.envelopes import ENVELOPES, RAY_PREFIX, TORCHRUN_PREFIX
 from kvforensics.carriers.order import in_time_order
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 DEEPEST = 8  # of carriers inside of each other
 LEAST_SHARE = 0.3  # of the messages that must be a carrier's
-BLOCK_BYTES = 1 << 20
 _ONCE = {"compose", "slurm"}  # a second one would be the bar or the number of the text itself
 _NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, turned back afterwards
 
@@ -41,8 +40,10 @@ _NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, t
 def unnested(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.DataFrame]:
     """Yield the frames with all envelopes taken off their messages; name them in the source's `layers`."""
     rest = iter(frames)
-    for _ in range(DEEPEST):
+    for _ in range(0 if context.continuing.resumed else DEEPEST):
         held, rest = _held(rest)
+        if sum(_candidates(frame).len() for frame in held) < HEAD_LINES:
+            context.continuing.wait()
         head = _head(held)
         carrier = _inner_carrier(head, {context.source.carrier, *context.source.layers})
         rest = chain(held, rest)
@@ -52,9 +53,11 @@ def unnested(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Da
             context.source.layers = (*context.source.layers, carrier.name)
         inner = _read_messages(carrier, head, rest, context)
         rest = rejoined(with_times(in_time_order(inner), context), context)
+    layers, late = context.source.layers, set[str]()
     for frame in rest:
         if frame.height:
-            yield _without_ranks(frame, context)
+            yield _without_ranks(frame, context, late)
+            context.source.layers = layers + tuple(sorted(late - set(layers)))
 
 
 def _held(frames: Iterator[pl.DataFrame]) -> tuple[list[pl.DataFrame], Iterator[pl.DataFrame]]:
@@ -101,13 +104,25 @@ def _read_messages(
 ) -> Iterator[pl.DataFrame]:
     window = _Window(context.origins)
     source = Source(context.source.path, damaged=context.source.damaged)
-    blocks = Blocks(window.stream(frames), source, head, BLOCK_BYTES)
+    blocks = _FrameBlocks(window.stream(frames), source, head)
     for frame in carrier.read(blocks, replace(context, source=source)):
-        if frame.height:
-            yield window.merged(frame)
+        merged = window.merged(frame)
+        if merged.height:
+            yield merged
     rest = window.passed_by()
     if rest.height:
         yield rest
+
+
+class _FrameBlocks(Blocks):
+    """A block for the messages of each frame, and an empty one for a frame without messages.
+
+    So nothing waits for more messages, and what passes by is never held for long.
+    """
+
+    def __iter__(self) -> Iterator[Block]:
+        for data in self.stream:
+            yield self._block(data)
 
 
 class _Window:
@@ -119,6 +134,7 @@ class _Window:
         self._base = 0  # messages fed before the window
         self._passing: list[pl.DataFrame] = []
         self._rows = 0
+        self._begun = False  # whether the first message of the window has come out already
         self._both: dict[tuple[int, int], int] = {}
 
     def stream(self, frames: Iterator[pl.DataFrame]) -> Iterator[bytes]:
@@ -133,6 +149,7 @@ class _Window:
             self._passing.append(numbered.filter(passes))
             fed = numbered.filter(~passes)
             if not fed.height:
+                yield b""
                 continue
             lines = fed["message"].str.replace_all("\n", _NEWLINE, literal=True)
             self._fed.append(fed.drop("message"))
@@ -140,6 +157,8 @@ class _Window:
 
     def merged(self, inner: pl.DataFrame) -> pl.DataFrame:
         """Put the records of the inner carrier into those around them."""
+        if not inner.height:
+            return self._with_passing(None, self._done_until())
         fed = pl.concat(self._fed, how="diagonal")
         index = (inner["line"] - 1 - self._base).clip(0, fed.height - 1)
         outer = fed[index]
@@ -167,12 +186,17 @@ class _Window:
                 pl.concat_str(made["origin"].cast(pl.String), pl.lit(" "), key)
             ).to_series()
         last = int(index[-1])
-        self._fed, self._base = [fed[last:]], self._base + last
+        self._fed, self._base, self._begun = [fed[last:]], self._base + last, True
         return self._with_passing(pl.DataFrame(made), int(outer["_place"].max()))  # type: ignore[arg-type]
+
+    def _done_until(self) -> int:
+        """Return the place before the first message that has not come out."""
+        waiting = chain.from_iterable(frame["_place"] for frame in self._fed)
+        return next(islice(waiting, int(self._begun), None), self._rows + 1) - 1
 
     def passed_by(self) -> pl.DataFrame:
         """Return the records that passed by after the last message."""
-        return self._with_passing(None, self._rows).drop("_place", strict=False)
+        return self._with_passing(None, self._rows)
 
     def _with_passing(self, made: pl.DataFrame | None, until: int) -> pl.DataFrame:
         passing = [frame for frame in self._passing if frame.height]
@@ -217,19 +241,17 @@ def within(outer: Origin, inner: Origin) -> Origin:
     )
 
 
-def _without_ranks(frame: pl.DataFrame, context: Context) -> pl.DataFrame:
+def _without_ranks(frame: pl.DataFrame, context: Context, late: set[str]) -> pl.DataFrame:
     """Take off Ray's and torchrun's prefixes, which may begin late in a log and stand in few lines."""
     for prefix in (RAY_PREFIX, TORCHRUN_PREFIX, RAY_PREFIX):
-        frame = _peeled(prefix, frame, context)
+        rows = frame["message"].str.contains(prefix.pattern).fill_null(value=False).arg_true()
+        if len(rows):
+            late.add(prefix.name)
+            frame = _peeled(prefix, frame, rows, context)
     return frame
 
 
-def _peeled(prefix: Prefix, frame: pl.DataFrame, context: Context) -> pl.DataFrame:
-    rows = frame["message"].str.contains(prefix.pattern).fill_null(value=False).arg_true()
-    if not len(rows):
-        return frame
-    if prefix.name not in context.source.layers:
-        context.source.layers = (*context.source.layers, prefix.name)
+def _peeled(prefix: Prefix, frame: pl.DataFrame, rows: pl.Series, context: Context) -> pl.DataFrame:
     origins = context.origins
     message, columns = prefix.apart(
         peel(frame["message"][rows], prefix.pattern), frame["message"][rows], context
