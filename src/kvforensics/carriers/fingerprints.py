@@ -10,6 +10,8 @@ import polars as pl
 from kvforensics.carriers.prefixed import ANSI
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kvforensics.records import Origins, Source
 
 SECOND_US = 1_000_000
@@ -136,6 +138,14 @@ class Fingerprints:
         cursors = marks["cursor"].null_count() == 0
         blobs = self._source.carrier in ("journal-short", "journal-verbose")
         return Knowledge(bases, precision, who, cursors, blobs)
+
+    def standing(self) -> dict[str, int | None]:
+        """Return the last time of each clock, for `resume`."""
+        return dict(self._last)
+
+    def resume(self, last: Mapping[str, int | None]) -> None:
+        """Go on with an input of which the first part was printed elsewhere."""
+        self._last = dict(last)
 
     def _times(self, frame: pl.DataFrame) -> dict[str, pl.Series]:
         stamps = frame["message"].str.extract(_STAMP)

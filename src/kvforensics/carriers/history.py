@@ -60,9 +60,13 @@ def reading_order(paths: Sequence[str], options: Options) -> list[int]:
         return list(range(len(paths)))
     members = [path for path in paths if split_member(path) is not None]
     blind = set(members) if len(members) > MOST_MEMBERS else set()
+    return by_knowledge(["plain" if path in blind else carrier_of(path, options) for path in paths])
+
+
+def by_knowledge(carriers: Sequence[str | None]) -> list[int]:
+    """Return the places of inputs of these carriers in the order in which to read them."""
     rank: dict[str | None, int] = {name: place for place, name in enumerate(_RANKS, 1)}
-    ranks = [rank["plain"] if path in blind else rank.get(carrier_of(path, options), 0) for path in paths]
-    return sorted(range(len(paths)), key=lambda place: (ranks[place], place))
+    return sorted(range(len(carriers)), key=lambda place: (rank.get(carriers[place], 0), place))
 
 
 _Span: TypeAlias = tuple[int, int]
@@ -120,6 +124,12 @@ class History:
         self._inputs.clear()
         if self._folder is not None:
             self._folder.cleanup()
+
+    def remember(self, marks: pl.DataFrame, source: Source) -> None:
+        """Take the fingerprints of an input that was read before, as far as they were kept."""
+        own = _Input(Fingerprints(self._origins, source).knowledge(marks))
+        self._remember(own, marks)
+        self._inputs.append(own)
 
     def fresh(self, frames: Iterable[pl.DataFrame], source: Source) -> Iterator[pl.DataFrame]:
         """Yield the records that no other input gave; `source.repeated` counts the others.
