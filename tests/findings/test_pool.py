@@ -116,7 +116,9 @@ class TestKnownFaults:
         assert one.launch == "L1"
 
     def test_a_draft_priced_as_the_target(self, found):
-        assert found(incident())["draft_priced_as_target"][0].severity == "info"
+        (one,) = found(incident())["draft_priced_as_target"]
+        assert one.severity == "info"
+        assert "0.37 GiB less" in one.detail
 
     def test_a_cap_before_the_split(self, found):
         made = launch(version="0.5.9", cap=50000, tokens=60000)

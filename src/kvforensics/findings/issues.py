@@ -29,10 +29,24 @@ def of_launch(scene: Scene, before: Launch | None, launch: Launch) -> Iterator[F
             issue.id,
             launch,
             issue.title,
-            issue.detail,
+            issue.detail + _gap(scene, launch),
             f"{issue.fix} ({', '.join(issue.source)})" if issue.source else issue.fix,
             evidence=scene.evidence(launch, "pool_tokens", "config"),
         )
+
+
+def _gap(scene: Scene, launch: Launch) -> str:
+    """Say how far budget and pools are apart, where they are."""
+    budget = scene.budget(launch)
+    if (
+        budget is None
+        or budget.closes is not False
+        or budget.closure_gib is None
+        or budget.why_not == "cap_binds"
+    ):
+        return ""
+    more = "more" if budget.closure_gib > 0 else "less"
+    return f" Here the pools take {abs(budget.closure_gib):.2f} GiB {more} than the budget."
 
 
 def _why_not(scene: Scene, launch: Launch) -> str | None:
