@@ -28,7 +28,7 @@ _Found = tuple[int, dict[str, Any], str | None]  # line, fields, damage
 _LARGEST_FIELD = 768 << 20  # journald's own limit; a larger length is no length
 _FIRST_FIELD = b"__CURSOR="
 _NEEDED = {field.encode(): field for field in FIELDS}
-_EMPTY_LINES = re.compile(rb"(?:\r?\n)+")
+_EMPTY_LINES = re.compile(rb"[\r\n]*\n")
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _FIELD_LINE = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}=")
 _KNOWN_TIME = re.compile(rb"__REALTIME_TIMESTAMP=[0-9]+$")
