@@ -43,6 +43,13 @@ def test_only_the_first_start_after_it(found):
     assert [one.launch for one in result["stale_unit"]] == ["L2"]
 
 
+def test_systemd_says_it_itself(found):
+    line = event("unit_file_changed", line=33)
+    (one,) = found(launch(), launch(hour=1, events=(line,)))["stale_unit"]
+    assert (one.launch, one.evidence) == ("L2", (Place("log.txt", 33),))
+    assert "stale_unit" not in found(launch(end="restarted", events=(line,)), launch(hour=1))
+
+
 VIM = "/usr/bin/vim /etc/systemd/system/sglang.service"
 
 

@@ -527,3 +527,37 @@ def test_hostile_values_crash_nothing():
             for after in odd:
                 changes = [Change("L1", "L2", setting, before, after, requested=after)]
                 assert len(judge_pair([old], new, changes, budgets)) == 1
+
+
+class TestHeadroom:
+    def test_moved_by_a_setting_of_its_own(self):
+        old, new = launch(settings={"enable_torch_compile": False}), launch(free=9.0)
+        new = replace(
+            new, config=replace(new.config, values={**new.config.values, "enable_torch_compile": True})
+        )
+        v = judged(old, new)["enable_torch_compile"]
+        assert (v.verdict, v.reason_code, v.attribution) == ("effective", "moved_headroom", "sole")
+
+    def test_a_pool_that_moved_takes_the_memory_itself(self):
+        old = launch(settings={"enable_torch_compile": False})
+        new = launch(settings={"enable_torch_compile": True}, fraction=0.9, free=5.0)
+        v = judged(old, new)["enable_torch_compile"]
+        assert (v.verdict, v.reason_code) == ("no_op", "nothing_moved")
+
+    def test_the_other_way_than_the_rule_is_no_effect(self):
+        old = launch(settings={"enable_torch_compile": False})
+        v = judged(old, launch(settings={"enable_torch_compile": True}, free=11.0))["enable_torch_compile"]
+        assert (v.verdict, v.reason_code) == ("no_op", "nothing_moved")
+
+    def test_two_that_could_each_have_taken_it(self):
+        old = launch(settings={"enable_torch_compile": False}, running=64)
+        new = launch(settings={"enable_torch_compile": True}, running=128, free=9.0)
+        found = judged(old, new)
+        v = found["enable_torch_compile"]
+        assert (v.verdict, v.reason_code, v.attribution) == ("confounded", "headroom_shared", "shared")
+        assert found["max_running_requests"].verdict == "effective"
+
+    def test_nothing_logged_of_it(self):
+        old = launch(settings={"enable_torch_compile": False}, free=None)
+        v = judged(old, launch(settings={"enable_torch_compile": True}, free=None))["enable_torch_compile"]
+        assert (v.verdict, v.reason_code) == ("unproven", "figure_not_logged")

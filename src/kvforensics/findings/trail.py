@@ -10,6 +10,7 @@ from kvforensics.config_sources.edits import edits_from_sudo
 from kvforensics.findings.scene import Finding, Scene, finding
 from kvforensics.knowledge.knobs import is_drawn
 from kvforensics.settings import UNKNOWN, name_in, same
+from kvforensics.sizing.facts import last_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,27 @@ def stale_units(scene: Scene) -> Iterator[Finding]:
                 _compare(scene, moment, edited) if edited.after else _hidden(scene, before, moment, edited)
             )
         waiting, before = [], moment
+    yield from _said_by_systemd(scene)
+
+
+def _said_by_systemd(scene: Scene) -> Iterator[Finding]:
+    """Yield a server that runs on though systemd read a unit file without its command line.
+
+    `Current command vanished from the unit file` is what systemd says at the reload; a restart cures it.
+    """
+    last = scene.history.launches[-1] if scene.history.launches else None
+    event = last_event(last, "unit_file_changed") if last is not None else None
+    if last is None or event is None or last.end != "running":
+        return
+    yield finding(
+        "stale_unit",
+        last,
+        f"The unit file was changed, and {last.id} still runs the old command line",
+        "systemd read a unit file that no longer holds the command of the running process.",
+        "Restart the service when the new settings shall apply.",
+        at=event.at,
+        evidence=scene.places(event),
+    )
 
 
 def _moments(scene: Scene) -> list[tuple[Event, Edit] | Launch]:
