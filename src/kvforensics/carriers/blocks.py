@@ -98,6 +98,10 @@ class Blocks:
     _line: int = field(default=1, init=False)
     _cut_first: bool = field(default=False, init=False)  # the first line of the next block was cut
 
+    def start_at(self, line: int) -> None:
+        """Number the lines from here on; for bytes that go on where others ended."""
+        self._line = line
+
     def chunks(self) -> Iterator[bytes]:
         """Yield the decompressed bytes as they come, cut anywhere."""
         last = b"\n"

@@ -131,12 +131,15 @@ class History:
         self._remember(own, marks)
         self._inputs.append(own)
 
-    def fresh(self, frames: Iterable[pl.DataFrame], source: Source) -> Iterator[pl.DataFrame]:
+    def fresh(
+        self, frames: Iterable[pl.DataFrame], source: Source, origins: Origins | None = None
+    ) -> Iterator[pl.DataFrame]:
         """Yield the records that no other input gave; `source.repeated` counts the others.
 
         The frames must be of one input, in its order; read all of them before the next input begins.
+        `origins` are its own where it does not share those of the others.
         """
-        prints = Fingerprints(self._origins, source)
+        prints = Fingerprints(origins or self._origins, source)
         own: _Input | None = None
         runs = _Runs()
         for frame, marks in _whole_seconds(frames, prints):
