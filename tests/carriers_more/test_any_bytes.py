@@ -82,6 +82,8 @@ def test_damaged_logs(server_log, seed):
     lines = list(server_log[chosen.randrange(20) : 20 + chosen.randrange(59)])
     for carrier in chosen.choices(wrap.ALL, k=chosen.randrange(1, 4)):
         lines = carrier(lines)
+    if seed % 4 == 0:
+        lines = [piece for line in lines for piece in wrap.pieces(line, 90)]
     data = damaged(b"\n".join(lines) + b"\n", chosen)
     whole = read(data)
     same(whole, in_pieces(data, chosen))

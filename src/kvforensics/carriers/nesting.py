@@ -22,6 +22,7 @@ from kvforensics.carriers.order import in_time_order
 from kvforensics.carriers.prefixed import peel
 from kvforensics.carriers.rejoin import rejoined
 from kvforensics.carriers.times import with_times
+from kvforensics.carriers.wrapped import Wrapped
 from kvforensics.records import Origin, Source
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 DEEPEST = 8  # of carriers inside of each other
 LEAST_SHARE = 0.3  # of the messages that must be a carrier's
-_ONCE = {"compose", "slurm"}  # a second one would be the bar or the number of the text itself
+_ONCE = {"compose", "slurm", "wrapped"}  # a second one would be the bar or the number of the text itself
 _NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, turned back afterwards
 
 
@@ -90,7 +91,7 @@ def _head(held: list[pl.DataFrame]) -> Head:
 
 def _inner_carrier(head: Head, around: set[str]) -> Carrier | None:
     best, best_score = None, LEAST_SHARE
-    for carrier in (*registry.CARRIERS, *ENVELOPES):
+    for carrier in (*registry.CARRIERS, *ENVELOPES, Wrapped()):
         if carrier.name == "plain" or (carrier.name in _ONCE and carrier.name in around):
             continue
         score = carrier.score(head)
