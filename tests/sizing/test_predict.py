@@ -59,6 +59,15 @@ class TestIncident:
         cpu = predict(replace(self.l2, device="cpu"), {"mem_fraction_static": 0.92})
         assert cpu.high - cpu.low > 2 * (gpu.high - gpu.low)
 
+    def test_the_cpu_is_known_by_the_setting_too(self):
+        gpu = predict(self.l2, {"mem_fraction_static": 0.92})
+        values = {**self.l2.config.values, "device": "cpu"}
+        quiet = replace(self.l2, device=None, config=replace(self.l2.config, values=values))
+        assert predict(quiet, {"mem_fraction_static": 0.92}).high > gpu.high + 1000
+        values = {**self.l2.config.values, "device": "cuda"}
+        quiet = replace(self.l2, device=None, config=replace(self.l2.config, values=values))
+        assert predict(quiet, {"mem_fraction_static": 0.92}).high == gpu.high
+
 
 class TestOtherSettings:
     def test_a_context_moves_admission_only(self):

@@ -78,6 +78,8 @@ class TestClosing:
         )
         budget = reconcile(made)
         assert (budget.closes, budget.predicted_tokens, budget.residual_percent) == (True, None, None)
+        paid = (0.85 * 94.0 - 40.52 - 18.68) * 2**30 / 316000  # what is left for tokens after the state slots
+        assert budget.bytes_per_token == pytest.approx(paid, rel=1e-4)
 
     def test_host_memory_is_no_part_of_it(self):
         made = launch()

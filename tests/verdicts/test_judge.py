@@ -496,6 +496,12 @@ class TestOverridden:
         v = judged(launch(), new)["context_length"]
         assert (v.verdict, v.reason_code) == ("overridden", "overridden_by_later_flag")
 
+    def test_a_value_that_the_engine_fills_by_itself(self):
+        old = launch(settings={"hicache_ratio": 2.0, "enable_hierarchical_cache": True, "hicache_size": 0})
+        new = replace(old, config=replace(old.config, requested={"hicache_ratio": 4.0}))
+        v = judged(old, new)["hicache_ratio"]
+        assert (v.verdict, v.reason_code, v.change.requested) == ("overridden", "overridden_by_engine", 4.0)
+
     def test_an_old_flag_left_before_the_new_one_is_no_loss(self):
         new = launch(context=65536, requested={"context_length": 32768})
         v = judged(launch(), new)["context_length"]
