@@ -58,7 +58,9 @@ class Common:
 
     @property
     def is_weak(self) -> bool:
-        """Whether one agreeing record proves little."""
+        """Whether one agreeing record proves little: every boot of a machine begins with the same lines."""
+        if self.basis == "mono":
+            return not self.cursors
         return not self.cursors and self.precision == SECOND_US and self.who in ((), ("pid",))
 
     def agreeing(self, marks: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
