@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 _DAY, _HOUR, _MINUTE = 86400, 3600, 60
 
 
@@ -17,3 +19,10 @@ def duration(seconds: float | None) -> str:
     if whole < _DAY:
         return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+def span(start: str | None, end: str | None) -> str:
+    """Return the time between two times of the contract as `duration` says it, or a dash."""
+    if start is None or end is None:
+        return duration(None)
+    return duration((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())

@@ -1,4 +1,4 @@
-"""The main chart of a service as a Vega-Lite specification: data in, drawing left to the library.
+"""The charts as Vega-Lite specifications: data in, drawing left to the library.
 
 Field names and expressions are constants of this module. Text from logs appears in data values only, so
 that no log line can become an expression, a field or a format.
@@ -9,7 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 WIDTH = 1000
-_POOL, _CONTEXT = "KV pool", "context length"
+POOL, CONTEXT, RUNNING, QUEUED = "KV pool", "context length", "running", "queued"
+COLORS = {POOL: "#2f6fde", CONTEXT: "#d9730d", RUNNING: "#6d4bd8", QUEUED: "#d6336c", "usage": "#0f8a7e"}
+MARKS = {  # kind of marker: colour, shape
+    "change": ("#2f6fde", "triangle-down"),
+    "edit without effect": ("#b7791f", "cross"),
+    "retraction": ("#c026a3", "circle"),
+    "refused": ("#7c3aed", "diamond"),
+    "out of memory": ("#d92d20", "square"),
+    "crash": ("#d92d20", "triangle-up"),
+}
+PARTS = {"weights": "#7a869a", "KV pools": "#2f6fde", "graphs and buffers": "#6d4bd8", "free": "#a9c9a4"}
+_GREY, _RED = "#7a869a", "#d92d20"
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TIME_SCALE = {"type": "utc", "domainMin": {"expr": "t0"}, "domainMax": {"expr": "t1"}, "nice": False}
 _CLOCK = {
     "year": "%Y",
@@ -22,32 +34,59 @@ _CLOCK = {
     "seconds": "%H:%M:%S",
     "milliseconds": "%H:%M:%S",
 }
-_ROLES = {
-    "type": "nominal",
-    "scale": {"domain": [_POOL, _CONTEXT], "range": ["#2f6fde", "#d9730d"]},
-    "legend": {"orient": "top", "title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "offset": 2},
-}
-_MARKS = {
-    "domain": ["change", "edit without effect", "retraction", "refused", "out of memory", "crash"],
-    "range": ["#2f6fde", "#b7791f", "#c026a3", "#7c3aed", "#d92d20", "#d92d20"],
-}
-_SHAPES = ["triangle-down", "cross", "circle", "diamond", "square", "triangle-up"]
+_NARROWEST = "(t1 - t0) / 45"  # a launch narrower than this share of the window has no room for its name
 
 
-def specification(chart: dict[str, Any]) -> dict[str, Any]:
+def specification(chart: dict[str, Any], *, legends: bool, kinds: list[str]) -> dict[str, Any]:
     """Return the Vega-Lite specification of one service's `chart` (see `series.chart_data`).
 
-    Parameters `t0` and `t1` (milliseconds since 1970, UTC) are the visible window; whoever shows the chart
-    moves the window by setting them.
+    Parameters `t0` and `t1` (milliseconds since 1970, UTC) are the visible window and `cursor` is the moment
+    under the pointer; whoever shows the chart sets them. `kinds` are the kinds of its markers, in the order of
+    MARKS. A page has its own legends.
     """
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "params": [{"name": "t0", "value": chart["t0"]}, {"name": "t1", "value": chart["t1"]}],
-        "datasets": {name: chart[name] for name in ("launches", "steps", "marks", "samples")},
-        "spacing": 6,
-        "vconcat": [_tokens(), _usage(), _requests()],
-        "config": {"view": {"continuousWidth": WIDTH}, "axisY": {"minExtent": 58, "maxExtent": 58}},
+        "$schema": _SCHEMA,
+        "params": [
+            {"name": "t0", "value": chart["t0"]},
+            {"name": "t1", "value": chart["t1"]},
+            {"name": "cursor", "value": 0},
+        ],
+        "datasets": {name: chart[name] for name in ("launches", "steps", "marks", "samples")}
+        | {"now": [{"one": 1}]},
+        "spacing": 8,
+        "vconcat": [
+            {
+                **_panel(210),
+                "layer": [*_bands(), *_tokens(legends=legends), _marks(kinds, legends=legends)],
+                **_APART,
+            },
+            {**_panel(90), "layer": [_line("usage", "token usage", percent=True), _cursor()]},
+            {
+                **_panel(90),
+                "layer": [
+                    _line("running", "requests", labels=True),
+                    _line("queue", "requests", labels=True),
+                    _cursor(labels=True),
+                    *_named(legends=legends),
+                ],
+                **_APART,
+            },
+        ],
+        "config": {
+            "aria": False,  # every chart has its table; a sentence an item costs more than drawing it
+            "view": {"continuousWidth": WIDTH},
+            "axisY": {"minExtent": 58, "maxExtent": 58},
+        },
     }
+
+
+_APART = {
+    "resolve": {"scale": {"color": "independent", "shape": "independent"}, "legend": {"color": "independent"}}
+}
+
+
+def _panel(height: int) -> dict[str, Any]:
+    return {"width": WIDTH, "height": height}
 
 
 def _x(field: str, *, labels: bool = False) -> dict[str, Any]:
@@ -66,164 +105,211 @@ def _x(field: str, *, labels: bool = False) -> dict[str, Any]:
     }
 
 
-def _tokens() -> dict[str, Any]:
-    bands = {
-        "data": {"name": "launches"},
-        "mark": {"type": "rect", "clip": True, "opacity": 0.13},
-        "encoding": {
-            "x": _x("a"),
-            "x2": {"field": "b"},
-            "color": {
-                "condition": {"test": "datum.failed", "value": "#d92d20"},
-                "value": "#7a869a",
+def _bands() -> list[dict[str, Any]]:
+    """Launches as bands: failed ones red, the time to ready darker, and what the pool cannot hold orange."""
+    rect = {"type": "rect", "clip": True, "tooltip": None}
+    data = {"data": {"name": "launches"}}
+    whole = {"x": _x("a"), "x2": {"field": "b"}}
+    return [
+        {
+            **data,
+            "mark": {**rect, "opacity": 0.13},
+            "encoding": {
+                **whole,
+                "color": {"condition": {"test": "datum.failed", "value": _RED}, "value": _GREY},
             },
-            "tooltip": [
-                {"field": name, "type": "nominal"}
-                for name in (
-                    "launch",
-                    "started",
-                    "ready",
-                    "end",
-                    "version",
-                    "pool",
-                    "context",
-                    "headroom",
-                    "where",
-                )
-            ],
         },
-    }
-    starting = {
-        "data": {"name": "launches"},
-        "mark": {"type": "rect", "clip": True, "opacity": 0.18, "tooltip": None},
-        "encoding": {"x": _x("a"), "x2": {"field": "r"}, "color": {"value": "#7a869a"}},
-    }
-    unreachable = {
-        "data": {"name": "launches"},
-        "transform": [{"filter": "datum.context_tokens > datum.pool_tokens"}],
-        "mark": {"type": "rect", "clip": True, "opacity": 0.16, "tooltip": None},
-        "encoding": {
-            "x": _x("a"),
-            "x2": {"field": "b"},
-            "y": {"field": "pool_tokens", "type": "quantitative"},
-            "y2": {"field": "context_tokens"},
-            "color": {"value": "#d9730d"},
+        {
+            **data,
+            "mark": {**rect, "opacity": 0.18},
+            "encoding": {"x": _x("a"), "x2": {"field": "r"}, "color": {"value": _GREY}},
         },
-    }
-    steps = {
-        "data": {"name": "steps"},
-        "mark": {
-            "type": "line",
-            "clip": True,
-            "strokeWidth": 2.5,
-            "interpolate": "step-after",
-            "tooltip": None,
-        },
-        "encoding": {
-            "x": _x("t"),
-            "y": {
-                "field": "tokens",
-                "type": "quantitative",
-                "title": "tokens",
-                "axis": {"format": "~s", "tickCount": 5},
+        {
+            **data,
+            "transform": [{"filter": "datum.context_tokens > datum.pool_tokens"}],
+            "mark": {**rect, "opacity": 0.16},
+            "encoding": {
+                **whole,
+                "y": {"field": "pool_tokens", "type": "quantitative"},
+                "y2": {"field": "context_tokens"},
+                "color": {"value": COLORS[CONTEXT]},
             },
-            "color": {"field": "what", **_ROLES},
-            "strokeDash": {
-                "field": "what",
-                "type": "nominal",
-                "scale": {"domain": [_POOL, _CONTEXT], "range": [[1, 0], [6, 4]]},
-                "legend": None,
-            },
-            "detail": {"field": "launch", "type": "nominal"},
         },
-    }
-    marks = {
+        {
+            **data,
+            "mark": {
+                "type": "text", "align": "left", "baseline": "bottom", "dx": 3, "dy": -3, "fontSize": 11,
+                "clip": True, "tooltip": None,
+            },
+            "encoding": {
+                "x": _x("a"),
+                "y": {"value": 210},
+                "text": {"condition": {"test": f"datum.b - datum.a > {_NARROWEST}", "field": "launch"}, "value": ""},
+                "color": {"value": _GREY},
+            },
+        },
+    ]  # fmt: skip
+
+
+def _tokens(*, legends: bool) -> list[dict[str, Any]]:
+    """The pool as a step line, the context length as a dashed one; a row without tokens breaks a line."""
+    names = [POOL, CONTEXT]
+    legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "offset": 2}
+    return [
+        {
+            "data": {"name": "steps"},
+            "mark": {
+                "type": "line",
+                "clip": True,
+                "strokeWidth": 2.5,
+                "interpolate": "step-after",
+                "invalid": "break-paths-filter-domains",
+                "tooltip": None,
+            },
+            "encoding": {
+                "x": _x("t"),
+                "y": {
+                    "field": "tokens",
+                    "type": "quantitative",
+                    "title": "tokens",
+                    "axis": {"format": "~s", "tickCount": 5},
+                },
+                "color": {
+                    "field": "what",
+                    "type": "nominal",
+                    "scale": {"domain": names, "range": [COLORS[name] for name in names]},
+                    "legend": legend if legends else None,
+                },
+                "strokeDash": {
+                    "field": "what",
+                    "type": "nominal",
+                    "scale": {"domain": names, "range": [[1, 0], [6, 4]]},
+                    "legend": None,
+                },
+            },
+        },
+        _cursor(),
+    ]
+
+
+def _marks(kinds: list[str], *, legends: bool) -> dict[str, Any]:
+    legend = {"legend": {"orient": "top", "title": None, "offset": 2} if legends else None}
+    return {
         "data": {"name": "marks"},
-        "mark": {"type": "point", "filled": True, "size": 90, "opacity": 0.95, "clip": True, "yOffset": 7},
+        "mark": {
+            "type": "point",
+            "filled": True,
+            "size": 90,
+            "opacity": 0.95,
+            "clip": True,
+            "yOffset": 7,
+            "tooltip": {"expr": "datum.tip"},
+        },
         "encoding": {
             "x": _x("t"),
             "y": {"value": 0},
             "shape": {
                 "field": "kind",
                 "type": "nominal",
-                "scale": {"domain": _MARKS["domain"], "range": _SHAPES},
-                "legend": {"orient": "top", "title": None, "offset": 2},
+                "scale": {"domain": kinds, "range": [MARKS[kind][1] for kind in kinds]},
+                **legend,
             },
             "color": {
                 "field": "kind",
                 "type": "nominal",
-                "scale": _MARKS,
-                "legend": {"orient": "top", "title": None, "offset": 2},
+                "scale": {"domain": kinds, "range": [MARKS[kind][0] for kind in kinds]},
+                **legend,
             },
-            "tooltip": [{"field": name, "type": "nominal"} for name in ("kind", "at", "what", "where")],
         },
     }
+
+
+def _line(field: str, title: str, *, percent: bool = False, labels: bool = False) -> dict[str, Any]:
+    """A figure of the samples; a row without figures stands between two launches and breaks the line."""
+    y: dict[str, Any] = {"field": field, "type": "quantitative", "title": title, "axis": {"tickCount": 3}}
+    if percent:
+        y |= {"scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 3}}
+    color = COLORS[{"running": RUNNING, "queue": QUEUED}.get(field, field)]
     return {
-        "width": WIDTH,
-        "height": 190,
-        "layer": [bands, starting, unreachable, steps, marks],
-        "resolve": {
-            "scale": {"color": "independent", "shape": "independent"},
-            "legend": {"color": "independent"},
+        "data": {"name": "samples"},
+        "mark": {
+            "type": "line",
+            "clip": True,
+            "strokeWidth": 1.2,
+            "color": color,
+            "invalid": "break-paths-filter-domains",
+            "tooltip": None,
         },
+        "encoding": {"x": _x("t", labels=labels), "y": y},
     }
 
 
-def _line(field: str, color: str, title: str) -> dict[str, Any]:
-    return {
-        "mark": {"type": "line", "clip": True, "strokeWidth": 1.2, "color": color, "tooltip": True},
-        "encoding": {
-            "x": _x("t"),
-            "y": {"field": field, "type": "quantitative", "title": title, "axis": {"tickCount": 3}},
-            "detail": {"field": "launch", "type": "nominal"},
-        },
-    }
-
-
-def _usage() -> dict[str, Any]:
-    panel = _line("usage", "#0f8a7e", "token usage")
-    panel["encoding"]["y"] |= {"scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 3}}
-    return {"width": WIDTH, "height": 80, "data": {"name": "samples"}, **panel}
-
-
-def _requests() -> dict[str, Any]:
-    running = _line("running", "#6d4bd8", "requests")
-    queue = _line("queue", "#d6336c", "requests")
-    for layer, name in ((running, "running"), (queue, "queued")):
-        layer["encoding"]["x"] = _x("t", labels=True)
-        layer["encoding"]["color"] = {
-            "datum": name,
-            "type": "nominal",
-            "scale": {"domain": ["running", "queued"], "range": ["#6d4bd8", "#d6336c"]},
-            "legend": {"orient": "top", "title": None, "symbolType": "stroke", "offset": 0},
+def _named(*, legends: bool) -> list[dict[str, Any]]:
+    """Nothing to see but the legend of the lines of requests, where it is wanted."""
+    names = [RUNNING, QUEUED]
+    return [
+        {
+            "data": {"values": []},
+            "mark": {"type": "line"},
+            "encoding": {
+                "color": {
+                    "datum": name,
+                    "type": "nominal",
+                    "scale": {"domain": names, "range": [COLORS[each] for each in names]},
+                    "legend": {"orient": "top", "title": None, "symbolType": "stroke", "offset": 0},
+                }
+            },
         }
-        del layer["mark"]["color"]
-    return {"width": WIDTH, "height": 80, "data": {"name": "samples"}, "layer": [running, queue]}
+        for name in (names if legends else [])
+    ]
 
 
-def memory_specification(bars: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the stacked memory bars of launches; `bars` rows have launch, part, order and gib."""
-    parts = ["weights", "KV pools", "graphs and buffers", "free"]
+def _cursor(*, labels: bool = False) -> dict[str, Any]:
+    """A thin rule at the moment under the pointer, outside the window until it is there."""
     return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "datasets": {"bars": bars},
-        "data": {"name": "bars"},
-        "width": WIDTH,
-        "height": {"step": 24},
-        "mark": {"type": "bar", "tooltip": True},
+        "data": {"name": "now"},
+        "transform": [{"calculate": "cursor", "as": "t"}],
+        "mark": {"type": "rule", "clip": True, "color": _GREY, "strokeWidth": 1, "tooltip": None},
+        "encoding": {"x": _x("t", labels=labels)},
+    }
+
+
+def memory_specification(bars: list[dict[str, Any]], *, legends: bool) -> dict[str, Any]:
+    """Return the stacked memory bars of launches; `bars` rows have launch, part, order, gib and limit."""
+    launches = list(dict.fromkeys(row["launch"] for row in bars))
+    step = max(3, min(46, (WIDTH - 80) // max(1, len(launches))))
+    by_launch = {
+        "field": "launch",
+        "type": "nominal",
+        "sort": launches,
+        "title": None,
+        "axis": {"labelOverlap": True, "labelAngle": 0},
+    }
+    bar = {
+        "mark": "bar",
         "encoding": {
-            "y": {"field": "launch", "type": "nominal", "sort": None, "title": None},
-            "x": {
-                "field": "gib",
-                "type": "quantitative",
-                "title": "GiB of one GPU, of what was free before loading",
-            },
+            "x": by_launch,
+            "y": {"field": "gib", "type": "quantitative", "title": "GiB of one GPU"},
             "order": {"field": "order", "type": "quantitative"},
             "color": {
                 "field": "part",
                 "type": "nominal",
-                "scale": {"domain": parts, "range": ["#7a869a", "#2f6fde", "#6d4bd8", "#a9c9a4"]},
-                "legend": {"orient": "top", "title": None},
+                "scale": {"domain": list(PARTS), "range": list(PARTS.values())},
+                "legend": {"orient": "top", "title": None} if legends else None,
             },
         },
+    }
+    limit = {
+        "transform": [{"filter": "isValid(datum.limit)"}],
+        "mark": {"type": "tick", "color": _RED, "thickness": 2, "bandSize": step},
+        "encoding": {"x": by_launch, "y": {"field": "limit", "type": "quantitative"}},
+    }
+    return {
+        "$schema": _SCHEMA,
+        "datasets": {"bars": bars},
+        "data": {"name": "bars"},
+        "width": {"step": step},
+        "height": 200,
+        "layer": [bar, limit],
+        "config": {"aria": False, "axisY": {"minExtent": 40, "maxExtent": 58}},
     }
