@@ -6,6 +6,7 @@ nearly right is where two readers part.
 
 from __future__ import annotations
 
+import os
 import random
 from functools import cache
 from itertools import pairwise
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
     import pytest
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+# A longer run: KVFORENSICS_EXAMPLES=100000 pytest tests/property
+EXAMPLES = int(os.environ.get("KVFORENSICS_EXAMPLES", "60"))
+QUICK = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 PIECES = [
     "+",
     "-",
