@@ -260,10 +260,22 @@ def test_sglangs_json_lines_and_journal_json_are_not_shippers():
         ("2026-05-20T16:03:11.123456+02:00", 1779285791123456),
         ("2026-05-20 14:03:11", 1779285791000000),
         ("yesterday", None), ("", None), (None, None), (True, None), (-5, None), (0, None), (float("inf"), None),
-        ("9" * 29, None), ("²", None), (10**40, None), ("0001-01-01T00:00:00+14:00", None), ([], None),
+        ("9" * 29, None), ("²", None), (10**40, None),
+        (10**400, None),
+        (float("nan"), None), ("0001-01-01T00:00:00+14:00", None), ([], None),
     ],
 )  # fmt: skip
 def test_times(value, us):
     from kvforensics.carriers.epoch import epoch_us
 
     assert epoch_us(value) == us
+
+
+def test_hostile_json():
+    deep = b'{"a":' * 5000 + b"1" + b"}" * 5000
+    almost = b'{"message":"a","timestamp":1,"labels":' + b'{"a":' * 400 + b"1" + b"}" * 401
+    odd = b'{"message":"a\xff","timestamp":1,"labels":' + b'{"a":' * 900 + b"1" + b"}" * 901
+    huge = b'{"message":"a","timestamp":' + b"9" * 5000 + b',"labels":{}}'
+    for carrier in ("logs-json", "docker-json"):
+        reading = read([deep, almost, odd, huge], carrier=carrier)
+        assert reading.frame.height == 4

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 from typing import Any
 
 _SECONDS, _MILLIS, _MICROS = 1e11, 1e14, 1e17  # below each an epoch number counts this unit
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_US = 1 << 55
+_LAST_NS = _LAST_US * 1000
 
 
 def epoch_us(value: Any) -> int | None:
@@ -23,7 +23,7 @@ def epoch_us(value: Any) -> int | None:
         if number is None:
             return _iso_us(value)
         value = number
-    if not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+    if not isinstance(value, (int, float)) or not 0 < value < _LAST_NS:
         return None
     if value < _SECONDS:
         us = round(value * 1e6) if isinstance(value, float) else value * 1_000_000

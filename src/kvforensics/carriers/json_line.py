@@ -22,10 +22,10 @@ def decode_object(data: bytes) -> dict[str, Any] | None:
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:
-        found = json.loads(data.decode(errors="replace"), strict=False)
+        found = _printable(json.loads(data.decode(errors="replace"), strict=False))
     except (ValueError, RecursionError):
         return None
-    return _printable(found) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else None
 
 
 def decode_values(data: bytes) -> list[dict[str, Any]]:
