@@ -283,20 +283,22 @@ def facts(service):
         (REAL / "s21-retract.log", 25),
         (JOURNALD / "incident" / "cat.txt", 15),
         (JOURNALD / "incident" / "short-precise.txt", 15),
+        (JOURNALD / "incident" / "short-monotonic.txt", 10),
+        (JOURNALD / "two-hosts" / "short.txt", 10),
         (SAMPLES / "carriers" / "docker-json-file.sglang-k26.log", 15),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else str(value),
 )
 def test_cutting_an_input_in_two_changes_nothing(path, parts, tmp_path):
     lines = path.read_bytes().split(b"\n")
-    whole = facts(only(path))
+    whole = [facts(service) for service in analyse([str(path)]).services]
     first, second = tmp_path / "1.log", tmp_path / "2.log"
     for number in range(1, parts):
         cut = number * len(lines) // parts
         first.write_bytes(b"\n".join(lines[:cut]) + b"\n")
         second.write_bytes(b"\n".join(lines[cut:]))
-        assert facts(only(first, second)) == whole, cut
-    assert facts(only(second, first)) == whole
+        assert [facts(service) for service in analyse([str(first), str(second)]).services] == whole, cut
+    assert [facts(service) for service in analyse([str(second), str(first)]).services] == whole
 
 
 def test_the_same_input_gives_the_same_analysis():
