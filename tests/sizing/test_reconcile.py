@@ -149,6 +149,20 @@ class TestWhyNot:
         )
         assert reconcile(made).why_not == "eagle_slots_added"
 
+    @pytest.mark.parametrize("lacking", ["speculative_num_steps", "speculative_eagle_topk", "running"])
+    def test_slots_are_not_guessed(self, lacking):
+        settings = {
+            "speculative_algorithm": "EAGLE",
+            "speculative_num_steps": 3,
+            "speculative_eagle_topk": 1,
+            "speculative_num_draft_tokens": 4,
+        }
+        running = None if lacking == "running" else 384
+        settings.pop(lacking, None)
+        tokens = launch().pool_tokens + 384 * 7 + 100
+        made = launch(version="0.5.4", settings=settings, running=running, tokens=tokens, shown=MLA)
+        assert reconcile(made).why_not == "unknown"
+
     def test_dsa_fp8_is_stored_wider_than_budgeted(self):
         settings = {"kv_cache_dtype": "fp8_e4m3", "nsa_prefill_backend": "flashmla_sparse"}
         made = launch(cell=43188, shown=48068, settings=settings)

@@ -476,6 +476,25 @@ class TestOom:
         v = judged(launch(), new)["mem_fraction_static"]
         assert (v.verdict, v.reason_code, v.attribution) == ("adverse", "headroom_lost_then_oom", "sole")
 
+    def test_two_that_took_it_share_the_blame(self):
+        new = launch(
+            running=512, free=8.0, end="oom", settings={"enable_torch_compile": True},
+            events=(event("ready"), event("oom_cuda")),
+        )  # fmt: skip
+        found = judged(launch(settings={"enable_torch_compile": False}), new)
+        assert {(v.verdict, v.attribution) for v in found.values()} == {("adverse", "shared")}
+
+    def test_the_fraction_is_blamed_before_others(self):
+        new = launch(
+            fraction=0.95, running=512, free=1.0, end="oom", events=(event("ready"), event("oom_cuda"))
+        )
+        found = judged(launch(), new)
+        assert (found["mem_fraction_static"].verdict, found["mem_fraction_static"].attribution) == (
+            "adverse",
+            "sole",
+        )
+        assert found["max_running_requests"].verdict == "effective"
+
     def test_not_where_headroom_grew(self):
         new = launch(fraction=0.8, free=12.0, end="oom", events=(event("ready"), event("oom_cuda")))
         assert judged(launch(), new)["mem_fraction_static"].verdict == "effective"
@@ -533,6 +552,27 @@ def test_hostile_values_crash_nothing():
             for after in odd:
                 changes = [Change("L1", "L2", setting, before, after, requested=after)]
                 assert len(judge_pair([old], new, changes, budgets)) == 1
+
+
+class TestBackend:
+    """A setting whose rule moves the pool only sometimes."""
+
+    def test_no_move_at_all(self):
+        old = launch(settings={"attention_backend": "fa3"})
+        v = judged(old, launch(settings={"attention_backend": "triton"}))["attention_backend"]
+        assert (v.verdict, v.reason_code) == ("no_op", "no_effect_seen")
+
+    def test_a_move_that_identical_launches_show_too(self):
+        old = launch(settings={"attention_backend": "fa3"})
+        new = launch(settings={"attention_backend": "triton"}, tokens=old.pool_tokens - 300)
+        v = judged(old, new)["attention_backend"]
+        assert (v.verdict, v.reason_code) == ("no_op", "within_noise")
+
+    def test_a_move_that_nothing_else_explains(self):
+        old = launch(settings={"attention_backend": "fa3"})
+        new = launch(settings={"attention_backend": "triton"}, tokens=old.pool_tokens - 9000)
+        v = judged(old, new)["attention_backend"]
+        assert (v.verdict, v.attribution) == ("effective", "sole")
 
 
 class TestHeadroom:
