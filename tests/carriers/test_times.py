@@ -37,6 +37,20 @@ def test_the_files_own_date_is_not_used(read, tmp_path):
     assert years(read(path)) == [None]
 
 
+@pytest.mark.parametrize("runs", [3, 300])
+def test_hosts_whose_clocks_are_days_apart(read, runs):
+    day = (
+        ("Nov 30 18:00:00", "[2026-11-30 18:00:00 TP0] x"),
+        ("Dec 05 18:00:00", "[2026-12-05 18:00:00 TP0] y"),
+    )
+    assert years(read(text(*day * runs))) == [2026] * 2 * runs
+
+
+def test_lines_without_time_before_the_first(read):
+    data = b"no time\n" + text(("Nov 30 18:00:00", "a"), ("Nov 30 18:00:01", "[2026-11-30 18:00:01 TP0] x"))
+    assert years(read(data)) == [None, 2026, 2026]
+
+
 def test_a_date_inside_a_message(read):
     data = text(("Nov 30 18:00:00", "\r 9%|x[2026-11-30 19:00:00 TP6] Capture"), ("Nov 30 18:00:01", "y"))
     assert years(read(data)) == [2026, 2026]

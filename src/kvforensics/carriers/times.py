@@ -11,6 +11,7 @@ from __future__ import annotations
 from calendar import isleap
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -28,6 +29,8 @@ _DAY_US = 86_400_000_000
 _NEW_YEAR_US = 180 * _DAY_US  # a step back of more is a new year
 _OLD_YEAR_US = 350 * _DAY_US  # a step forward of more is the clock set back over New Year
 _NEAR_DAYS = 2  # between the carrier's time and the date in the message
+_FIRST_LOOK = 256  # messages that are looked at before more are
+_FEW_RUNS = 100  # of days in one frame: with more, all messages are looked at together
 _INNER_DATE = r"\[(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]"
 
 
@@ -72,6 +75,8 @@ class _Years:
     turn: int = 0
     base: int | None = None
     given_up: bool = False
+    day: date | None = None  # of the last record, in the reference year
+    anchored: bool = False  # whether a date was found in the run of that day
 
     def feed(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
         if "_wall" not in frame.columns:
@@ -123,20 +128,23 @@ class _Years:
     def _bases(self, frame: pl.DataFrame) -> pl.Series:
         """Return the year of turn 0 as the records' own dates say it, null elsewhere.
 
-        It can differ only where the date in the message or the day of the carrier's time does, so only there
-        is it worked out.
+        The first date that fits decides for a run of records of one day.
         """
-        inner = _inner_dates(frame["message"])
-        places = (inner.is_not_null() & frame["_wall"].is_not_null()).arg_true()
         bases = pl.Series("base", [None], dtype=pl.Int64).new_from_index(0, frame.height)
-        if not len(places):
-            return bases
-        day = frame["_wall"].dt.date()
-        dated = pl.DataFrame([inner.gather(places).alias("inner"), day.gather(places).alias("day")])
-        new = pl.any_horizontal(pl.all().ne_missing(pl.all().shift()))
-        changed = places.filter(dated.select(new).to_series())
-        rows = zip(inner.gather(changed), day.gather(changed), frame["_turn"].gather(changed), strict=True)
-        return bases.scatter(changed, pl.Series([_base(*row) for row in rows], dtype=pl.Int64))
+        days = frame["_wall"].dt.date().forward_fill()
+        begins = days.ne_missing(days.shift()).arg_true().to_list()
+        messages, found = frame["message"], dict[int, int]()
+        many = _inner_dates(messages).to_list() if len(begins) > _FEW_RUNS else None
+        for begin, end in pairwise([*begins, frame.height]):
+            day: date | None = days[begin]
+            if day is None or (day == self.day and self.anchored):
+                continue
+            self.day, self.anchored = day, False
+            dates = _bit_by_bit(messages[begin:end]) if many is None else many[begin:end]
+            place, base = _first_base(dates, day, frame["_turn"][begin])
+            if base is not None:
+                found[begin + place], self.anchored = base, True
+        return bases.scatter(list(found), list(found.values())) if found else bases
 
     def _from_bounds(self) -> int | None:
         first = next((frame for frame in self.held if "_turn" in frame.columns), None)
@@ -160,6 +168,23 @@ def _inner_dates(message: pl.Series) -> pl.Series:
     dates = message.str.slice(1, 10).zip_with(begins, pl.Series([None], dtype=pl.String))
     within = (~begins & message.str.contains("[20", literal=True).fill_null(value=False)).arg_true()
     return dates.scatter(within, message.gather(within).str.extract(_INNER_DATE, 1)) if len(within) else dates
+
+
+def _bit_by_bit(messages: pl.Series) -> Iterator[str | None]:
+    """Yield the date in each message; most often one of the first is enough."""
+    begin, size = 0, _FIRST_LOOK
+    while begin < len(messages):
+        yield from _inner_dates(messages[begin : begin + size])
+        begin, size = begin + size, size * 8
+
+
+def _first_base(dates: Iterable[str | None], day: date, turn: int) -> tuple[int, int | None]:
+    """Return the first date that says the year of turn 0, by its place, and that year."""
+    for place, inner in enumerate(dates):
+        base = _base(inner, day, turn) if inner is not None else None
+        if base is not None:
+            return place, base
+    return 0, None
 
 
 def _base(inner: str, day: date, turn: int) -> int | None:
