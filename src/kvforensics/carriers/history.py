@@ -139,7 +139,7 @@ class History:
         The frames must be of one input, in its order; read all of them before the next input begins.
         `origins` are its own where it does not share those of the others.
         """
-        prints = Fingerprints(origins or self._origins, source)
+        prints = Fingerprints(self._origins if origins is None else origins, source)
         own: _Input | None = None
         runs = _Runs()
         for frame, marks in _whole_seconds(frames, prints):
