@@ -454,6 +454,16 @@ class TestFailedStarts:
         assert (v.verdict, v.reason_code) == ("adverse", "start_failed_for_memory")
         assert "graph capture" in v.reason
 
+    def test_a_derived_fraction_alone_is_accused_alone(self):
+        events = (event("load_end"), event("pool_end"), event("oom_cuda", tried_gib=2.0))
+        asked = {"model_path": "/m"}
+        v = judged(
+            launch(fraction=0.806, requested=asked), failed("L2", *events, fraction=0.925, requested=asked)
+        )
+        v = v["mem_fraction_static"]
+        assert v.change.derived is True
+        assert (v.verdict, v.attribution) == ("adverse", "sole")
+
     def test_out_of_memory_while_loading_is_not_the_fraction_s_doing(self):
         bad = failed("L2", event("load_begin"), event("oom_cuda", tried_gib=2.0), fraction=0.95)
         assert judged(launch(), bad)["mem_fraction_static"].verdict == "unproven"

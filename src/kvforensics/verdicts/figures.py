@@ -55,7 +55,7 @@ def lost_to_oom(pair: Situation, change: Change) -> Decision | None:
             return None
     elif free.outcome != "moved" or (free.after or 0) > (free.before or 0):
         return None
-    rivals = [c for c in pair.changes if c is not change and takes_headroom(pair, c)]
+    rivals = [c for c in pair.changes if c.setting != change.setting and takes_headroom(pair, c)]
     fraction = pair.changed("mem_fraction_static")
     if change.setting != "mem_fraction_static" and fraction in rivals:
         return None

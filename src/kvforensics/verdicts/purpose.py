@@ -153,7 +153,7 @@ def _rivals(pair: Situation, change: Change, figure: str) -> list[str]:
     found = []
     for other in pair.changes:
         known = knob(other.setting)
-        if other is change or other.derived or known is None or not known.curated:
+        if other.setting == change.setting or other.derived or known is None or not known.curated:
             continue
         if expected(known, figure, direction(other, pair.older, pair.newer)) != 0:
             found.append(other.setting)

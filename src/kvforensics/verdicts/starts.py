@@ -32,7 +32,11 @@ def of_failed_start(pair: Situation, change: Change, pattern_code: str | None) -
     if named or pattern_code is not None:
         return _refused(pair, change, cause, pattern_code)
     if cause.about_memory and accused(pair, change, cause):
-        rivals = [c for c in pair.changes if c is not change and not c.derived and accused(pair, c, cause)]
+        rivals = [
+            c
+            for c in pair.changes
+            if c.setting != change.setting and not c.derived and accused(pair, c, cause)
+        ]
         return Decision(
             "adverse",
             "start_failed_for_memory",
