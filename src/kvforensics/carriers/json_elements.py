@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ELEMENT_BYTES = 32 << 20  # of a longer entry nothing can be told; its lines are given back one by one
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[{}\[\]]')
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{}\[\]]')  # possessive: no memory for a string without end
 _WRAPPER = re.compile(rb'^\s*"(?:events|logEvents|entries|hits|logs|data|result)"\s*:\s*[\[{]\s*$')
 _OTHER = re.compile(rb'^\s*"[^"\\]*"\s*:\s*[\[{]\s*$')  # what a wrapper holds beside its entries
 _FRAME = re.compile(rb'^[\s\[\]{},]*$|^\s*"[A-Za-z_@]+"\s*:')  # what stands between the entries of a wrapper
