@@ -45,6 +45,8 @@ def test_the_incident_is_said_in_the_contract_words(incident):
     assert first["evidence"]["config"] == {"path": "incident.export", "line": 100, "cursor": None}
     assert second["requests"] == {
         "rejected_too_long": 1,
+        "refused_by_pool": 0,
+        "refused_by_context": 0,
         "retractions": 2,
         "peak_token_usage": 0.93,
         "peak_running": 12,

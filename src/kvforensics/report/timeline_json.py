@@ -81,6 +81,8 @@ def launch(launch: Launch, budget: Budget) -> JSON:
         "sizing": _sizing(budget),
         "requests": {
             "rejected_too_long": launch.requests.rejected_too_long,
+            "refused_by_pool": launch.requests.refused_by_pool,
+            "refused_by_context": launch.requests.refused_by_context,
             "retractions": launch.requests.retractions,
             "peak_token_usage": launch.requests.peak_token_usage,
             "peak_running": launch.requests.peak_running,
@@ -150,6 +152,7 @@ def source(source: Source) -> JSON:
         "bytes": source.bytes,
         "lines": source.lines,
         "records": source.records,
+        "repeated": source.repeated,
         "first_at": instant(source.first_at),
         "last_at": instant(source.last_at),
         "time_basis": source.time_basis,

@@ -9,6 +9,7 @@ from kvforensics.report.terminal.figures import clock, count, plural
 
 if TYPE_CHECKING:
     from kvforensics.analysis import Analysis
+    from kvforensics.records import Source
     from kvforensics.report.terminal.page import Page
 
 _FEW = 3
@@ -26,7 +27,7 @@ def draw_coverage(analysis: Analysis, page: Page, *, most: int | None = _FEW) ->
         page.prose(
             page.text(
                 ("read ", "dim"), source.path,
-                (f"  {carrier}  {plural(source.records, 'record')}{when}", "dim"),
+                (f"  {carrier}  {plural(source.records, 'record')}{_again(source)}{when}", "dim"),
             ),
             rail=bare, hang=5,
         )  # fmt: skip
@@ -47,3 +48,7 @@ def draw_coverage(analysis: Analysis, page: Page, *, most: int | None = _FEW) ->
         first = f"{damage.first.path}:{damage.first.line}"
         said = f"damaged: {count(damage.count)} {damage.kind}"
         page.prose(page.text((said, "yellow"), (f"  first {first}", "dim")), rail=bare)
+
+
+def _again(source: Source) -> str:
+    return f" ({count(source.repeated)} given before)" if source.repeated else ""
