@@ -138,3 +138,22 @@ def test_systemd_247_names_only_the_description():
     assert [event.fields["description"] for event in launch.events if event.kind == "unit_stopped"] == [
         "SGLang Kimi K2.6"
     ]
+
+
+def test_the_engines_invocation_is_not_the_containers():
+    docker = {
+        "host": "n1",
+        "unit": "docker.service",
+        "invocation": "dockerd",
+        "container": "sglang",
+        "pid": 900,
+    }
+    log = Log("x", **docker).start(ready=False).write("sigquit").start().write("sigterm").start()
+    assert [launch.end for launch in only(log).launches] == ["failed_start", "stopped", "running"]
+
+
+def test_a_container_that_a_unit_of_its_own_runs_is_the_units():
+    log = Log("x", host="n1", unit=UNIT, container="systemd-sglang", invocation="i1")
+    log.systemd("unit_started", invocation="i1").start().systemd("unit_deactivated", invocation="i1")
+    history = only(log)
+    assert (history.id, history.launches[0].end) == (f"n1/{UNIT}", "stopped")

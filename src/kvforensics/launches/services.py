@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kvforensics.records import Origin, Origins, Source
 
 _NO_SERVICE = re.compile(r"init\.scope|session-.*\.scope|user@[0-9]+\.service|user\.slice|-\.slice")
+_ENGINES = re.compile(r"(.*(docker|containerd|crio|cri-o|podman|k3s|kubelet|rke2)[^/]*\.service)|.*\.scope")
 _TASK = re.compile(r"task [0-9]+")  # srun's labels: the tasks of a job are the nodes of one server
 NEWEST_KEPT = 5000  # events that are kept though no server is known yet that they concern
 
@@ -90,11 +91,19 @@ def key_of(item: Item, origins: Origins) -> Key | None:
             return Key(host=origin.host, unit=unit if "." in unit else f"{unit}.service")
         if event.kind in HOST_WIDE or is_systemd(event.kind):
             return None
-    if origin.container is not None:
+    if runs_in_container(origin):
         return Key(host=origin.host, container=origin.container)
     if is_service(origin.unit):
         return Key(host=origin.host, unit=origin.unit)
     return Key(host=origin.host, stream="" if _TASK.fullmatch(origin.ident or "") else origin.ident or "")
+
+
+def runs_in_container(origin: Origin) -> bool:
+    """Whether the container names the service: not where a unit of its own runs the container (quadlets)."""
+    if origin.container is None:
+        return False
+    own = is_service(origin.unit) and _ENGINES.fullmatch(origin.unit or "") is None
+    return not own
 
 
 def is_service(unit: str | None) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvforensics.launches.boundaries import begins_anew
 from kvforensics.launches.kinds import UNIT_GONE, UNIT_START, is_preface, is_systemd
+from kvforensics.launches.services import runs_in_container
 from kvforensics.launches.start import Start
 
 if TYPE_CHECKING:
@@ -58,9 +59,12 @@ class Cutter:
             invocation = item.event.fields.get("invocation")
             return [("invocation", invocation)] if invocation else []
         names: list[tuple[str, Any]] = []
-        if origin.invocation is not None:
+        unit_runs_it = not runs_in_container(
+            origin
+        )  # the invocation of a container engine is not the server's
+        if origin.invocation is not None and unit_runs_it:
             names.append(("invocation", origin.invocation))
-        if origin.stream is not None and origin.unit is not None:
+        if origin.stream is not None and origin.unit is not None and unit_runs_it:
             names.append(("stream", origin.stream))
         if item.group is not None and not names:
             names.append(("group", item.group))
