@@ -44,7 +44,7 @@ _LINES = {
 
 
 def load(analysis: Analysis, service: str) -> pl.DataFrame:
-    """Return the load of a service by launch and bucket (SCHEMA), in order of time; what has none is left out."""
+    """Return the load of a service by launch and bucket (SCHEMA), in order of time."""
     if analysis.samples is None:
         return pl.DataFrame(schema=SCHEMA)
     figures = {"usage": "usage_max", "running": "running_max", "queue": "queue_max"}
@@ -62,7 +62,7 @@ def load(analysis: Analysis, service: str) -> pl.DataFrame:
 
 
 def pressure(analysis: Analysis, service: str) -> pl.DataFrame:
-    """Return where requests were retracted or refused (PRESSURE): one row a bucket and kind, in order of time.
+    """Return where requests were retracted or refused (PRESSURE), a row a bucket and kind, in order of time.
 
     Each request counts once, whatever several ranks or layers print about it.
     """

@@ -31,11 +31,10 @@ def memory_parts(launch: Launch, budget: Budget | None) -> MemoryParts | None:
     if min(weights, graphs) < 0:
         return None
     fraction = launch.config.values.get("mem_fraction_static")
-    is_share = isinstance(fraction, float | int) and 0 < fraction <= 1
     return MemoryParts(
         weights_gib=round(weights, 2),
         pools_gib=round(pools, 2),
         graphs_gib=round(graphs, 2),
         free_gib=round(free, 2),
-        limit_gib=round(before * fraction, 2) if is_share else None,
+        limit_gib=round(before * fraction, 2) if isinstance(fraction, float) and 0 < fraction < 1 else None,
     )

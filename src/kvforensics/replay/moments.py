@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import polars as pl
-
+from kvforensics.load import pressure
 from kvforensics.records import Place
 
 if TYPE_CHECKING:
@@ -16,6 +15,14 @@ if TYPE_CHECKING:
     from kvforensics.analysis import Analysis, Service
     from kvforensics.launches import Launch
     from kvforensics.verdicts.verdict import Verdict
+
+
+_PRESSURE = {
+    "retraction": ("retraction", "{} retracted: the pool was full"),
+    "pool": ("refusal", "{} refused: longer than the pool"),
+    "context": ("refusal", "{} refused: longer than the context length"),
+}
+_TOLD_BY_PRESSURE = ("retractions", "request_too_long_for_pool", "request_too_long_for_context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,8 @@ def _life(service: Service, launch: Launch, verdicts: list[Verdict]) -> Iterator
 def _findings(service: Service) -> Iterator[Moment]:
     starts = {launch.id: launch.started_at for launch in service.launches}
     for finding in service.findings:
+        if finding.id in _TOLD_BY_PRESSURE:
+            continue  # each of them is a moment of its own
         at = finding.at or starts.get(finding.launch or "")
         if at is not None:
             text = f"{finding.title}. {finding.detail}"
@@ -91,28 +100,16 @@ def _changed(service: Service, at: datetime, verdict: Verdict) -> Moment:
 
 def _pressure(service: Service, analysis: Analysis) -> Iterator[Moment]:
     """Give retractions and refusals, a moment for each bucket that has any."""
-    if analysis.samples is None:
-        return
-    refused = pl.col("refused_pool") + pl.col("refused_context")
-    rows = (
-        analysis.samples.filter((pl.col("service") == service.id) & pl.col("first_at").is_not_null())
-        .with_columns(refused=refused)
-        .filter((pl.col("retracted") > 0) | (pl.col("refused") > 0))
-        .sort("first_at", "first_line")
-    )
-    names = ("first_at", "retracted", "refused", "source", "first_line")
-    for at, retracted, turned_away, source, line in rows.select(names).iter_rows():
-        place = _place(analysis, source, line, None)
-        if retracted:
-            text = f"{retracted} request{'s' if retracted > 1 else ''} retracted: the pool was full"
-            yield Moment(at, service.id, "retraction", text, "warning", place)
-        if turned_away:
-            text = f"{turned_away} refusal{'s' if turned_away > 1 else ''}: too long"
-            yield Moment(at, service.id, "refusal", text, "warning", place)
+    for row in pressure(analysis, service.id).iter_rows(named=True):
+        kind, text = _PRESSURE[row["kind"]]
+        count = row["requests"]
+        told = text.format(f"{count:,} request{'' if count == 1 else 's'}")
+        yield Moment(
+            row["at"], service.id, kind, told, "warning", _place(analysis, row["source"], row["line"])
+        )
 
 
-def _place(analysis: Analysis, source: int, line: int, cursor: str | None) -> Place:
-
+def _place(analysis: Analysis, source: int, line: int, cursor: str | None = None) -> Place:
     return Place(analysis.sources[source].path, line, cursor)
 
 

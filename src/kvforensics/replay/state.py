@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kvforensics.analysis import Service
     from kvforensics.launches import Launch
 
+_Figures = tuple[float | None, int | None, int | None]  # token usage, running, queue
 READY, STARTING, DOWN, UNSEEN = "ready", "starting", "down", "unseen"
 
 
@@ -80,44 +81,40 @@ class StateIndex:
 
 
 class _Load:
-    """The last load figures of each launch and rank, by time."""
+    """The last load figures of each launch and data-parallel group, by time."""
 
     def __init__(self, service: str, samples: pl.DataFrame | None) -> None:
-        self._rows: dict[str, dict[tuple[Any, ...], tuple[list[datetime], list[tuple[Any, ...]]]]] = {}
+        self._rows: dict[str, dict[int | None, tuple[list[datetime], list[_Figures]]]] = {}
         if samples is None:
             return
-        ranks = ["dp", "pp", "attn_cp", "moe_dp", "tp", "ep"]
         figures = ["usage_last", "running_last", "queue_last"]
         mine = samples.filter(service=service).drop_nulls(["launch", "last_at"]).sort("last_at", "last_line")
-        for row in mine.select("launch", "last_at", *ranks, *figures).iter_rows():
-            if row[-3:] == (None, None, None):
+        for launch, at, group, *figure in mine.select("launch", "last_at", "dp", *figures).iter_rows():
+            if figure == [None, None, None]:
                 continue
-            times, values = self._rows.setdefault(row[0], {}).setdefault(row[2:-3], ([], []))
-            previous = values[-1] if values else (None, None, None)
-            merged = zip(row[-3:], previous, strict=True)
-            times.append(row[1])
-            values.append(tuple(new if new is not None else old for new, old in merged))
+            times, values = self._rows.setdefault(launch, {}).setdefault(group, ([], []))
+            before = values[-1] if values else (None, None, None)
+            usage, running, queue = (
+                new if new is not None else old for new, old in zip(figure, before, strict=True)
+            )
+            times.append(at)
+            values.append((usage, running, queue))
 
     def at(self, launch: str, at: datetime) -> dict[str, Any]:
-        """Return token_usage, running, queue and sampled_at from each rank's last sample until `at`."""
-        usages: list[float] = []
-        running: list[int] = []
-        queue: list[int] = []
-        latest: datetime | None = None
+        """Return token_usage, running, queue and sampled_at from each group's last sample until `at`."""
+        told = []
         for times, values in self._rows.get(launch, {}).values():
             place = bisect_right(times, at) - 1
-            if place < 0:
-                continue
-            latest = times[place] if latest is None else max(latest, times[place])
-            usage, runs, queued = values[place]
-            usages += [usage] if usage is not None else []
-            running += [runs] if runs is not None else []
-            queue += [queued] if queued is not None else []
+            if place >= 0:
+                told.append((times[place], *values[place]))
+        usages = [usage for _, usage, _, _ in told if usage is not None]
+        running = [count for _, _, count, _ in told if count is not None]
+        queue = [count for _, _, _, count in told if count is not None]
         return {
             "token_usage": max(usages, default=None),
             "running": sum(running) if running else None,
             "queue": sum(queue) if queue else None,
-            "sampled_at": latest,
+            "sampled_at": max((time for time, *_ in told), default=None),
         }
 
 

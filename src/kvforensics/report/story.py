@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 NO_OPS = ("no_op_for_pool", "no_op")
@@ -10,11 +11,7 @@ _SHOWN = 3
 
 def without_effect(service: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the changes of a service that were meant for memory and did nothing to the pool."""
-    return [
-        change
-        for change in service["changes"]
-        if change["verdict"] in NO_OPS and change["reason_code"] != "not_a_memory_setting"
-    ]
+    return [change for change in service["changes"] if change["verdict"] in NO_OPS and is_edit(change)]
 
 
 def tell(service: dict[str, Any]) -> list[str]:
@@ -43,41 +40,67 @@ def _history(service: dict[str, Any]) -> str:
 
 
 def _edits(service: dict[str, Any]) -> str:
-    judged = [c for c in service["changes"] if c["reason_code"] != "not_a_memory_setting"]
+    judged = [c for c in service["changes"] if is_edit(c)]
     idle = without_effect(service)
     if not judged:
         return "No setting that concerns memory or admission changed between launches."
     if not idle:
-        moved = [c for c in judged if c["verdict"] == "effective"]
-        names = (
-            ", ".join(f"{c['setting']} ({c['from']}→{c['to']})" for c in moved[:_SHOWN]) or "none was proven"
-        )
-        return f"No edit was without effect; effective: {names}."
+        counts = Counter(change["verdict"] for change in judged)
+        named = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(counts.items()))
+        return f"No edit was without effect; the verdicts of {_count(len(judged), 'edit')}: {named}."
     named = ", ".join(f"{edit(c)} ({c['from']}→{c['to']})" for c in idle[:_SHOWN])
     more = f" and {len(idle) - _SHOWN} more" if len(idle) > _SHOWN else ""
     return f"{_count(len(idle), 'edit')} did nothing for the KV pool: {named}{more}."
 
 
+def is_edit(change: dict[str, Any]) -> bool:
+    """Tell whether a person changed it and it is a matter of memory."""
+    return change["reason_code"] != "not_a_memory_setting" and not change["derived"]
+
+
 def _now(service: dict[str, Any]) -> str:
+    last = service["launches"][-1]
     launch = next((each for each in reversed(service["launches"]) if each["pool_tokens"]), None)
+    said = []
+    if last["end"] == "failed_start":
+        said.append(f"The last start, {last['id']}, failed.")
     if launch is None:
-        return "No launch logged a KV pool, so nothing can be said about capacity."
-    pool, context = number(launch["pool_tokens"]), number(launch["context_len"])
-    longest = number(launch["longest_prompt_tokens"])
-    text = (
-        f"{launch['id']} holds {pool} tokens under a context length of {context} "
-        f"and admits prompts up to {longest} tokens"
+        said.append("No launch logged a KV pool, so nothing can be said about capacity.")
+    elif not (last["end"] == "failed_start" and launch is last):
+        said.append(_limit(launch))
+    steps = _next(service, last if launch is None else launch, last)
+    said.append(f"Next: {steps}" if steps else "Nothing in the logs asks for another step.")
+    return " ".join(said)
+
+
+def _limit(launch: dict[str, Any]) -> str:
+    """Say what limits a prompt at a launch that has a pool."""
+    pool, context, longest = launch["pool_tokens"], launch["context_len"], launch["longest_prompt_tokens"]
+    upto = "" if longest is None else f", so prompts end at {number(longest)} tokens"
+    if context is None:
+        return f"{launch['id']} has a pool of {number(pool)} tokens{upto}."
+    if pool < context:
+        return (
+            f"In {launch['id']} the pool is the limit: it holds {number(pool)} tokens, fewer than the "
+            f"context length of {number(context)}{upto}."
+        )
+    return (
+        f"In {launch['id']} the context length of {number(context)} is the limit{upto}; the pool holds "
+        f"{number(pool)}."
     )
-    advice = next((c["advice"] for c in reversed(without_effect(service)) if c["advice"]), None)
-    fixes = [f["fix"] for f in service["findings"] if f["fix"] and f["launch"] == launch["id"]]
-    fix = fixes[-1] if fixes else None
-    step = advice if launch["id"] == _last_to(service) and advice else fix
-    return f"{text}. {step}" if step else f"{text}."
 
 
-def _last_to(service: dict[str, Any]) -> str | None:
-    idle = without_effect(service)
-    return idle[-1]["to"] if idle else None
+def _next(service: dict[str, Any], launch: dict[str, Any], last: dict[str, Any]) -> str | None:
+    """Return the advice that still holds: of the last launch, and of the last one that has a pool."""
+    now = {launch["id"], last["id"], None}
+    fixes = [
+        finding["fix"]
+        for severity in ("error", "warning")
+        for finding in reversed(service["findings"])
+        if finding["severity"] == severity and finding["launch"] in now and finding["fix"]
+    ]
+    advice = [c["advice"] for c in reversed(service["changes"]) if c["advice"] and c["to"] in now]
+    return next(iter([*fixes, *advice]), None)
 
 
 def edit(change: dict[str, Any]) -> str:

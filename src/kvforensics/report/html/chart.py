@@ -41,8 +41,8 @@ def specification(chart: dict[str, Any], *, legends: bool, kinds: list[str]) -> 
     """Return the Vega-Lite specification of one service's `chart` (see `series.chart_data`).
 
     Parameters `t0` and `t1` (milliseconds since 1970, UTC) are the visible window and `cursor` is the moment
-    under the pointer; whoever shows the chart sets them. `kinds` are the kinds of its markers, in the order of
-    MARKS. A page has its own legends.
+    under the pointer; whoever shows the chart sets them. `kinds` are the kinds of its markers, in the order
+    of MARKS. A page has its own legends.
     """
     return {
         "$schema": _SCHEMA,
@@ -106,7 +106,7 @@ def _x(field: str, *, labels: bool = False) -> dict[str, Any]:
 
 
 def _bands() -> list[dict[str, Any]]:
-    """Launches as bands: failed ones red, the time to ready darker, and what the pool cannot hold orange."""
+    """Draw launches as bands: failed ones red, the time to ready darker, what the pool cannot hold orange."""
     rect = {"type": "rect", "clip": True, "tooltip": None}
     data = {"data": {"name": "launches"}}
     whole = {"x": _x("a"), "x2": {"field": "b"}}
@@ -144,7 +144,10 @@ def _bands() -> list[dict[str, Any]]:
             "encoding": {
                 "x": _x("a"),
                 "y": {"value": 210},
-                "text": {"condition": {"test": f"datum.b - datum.a > {_NARROWEST}", "field": "launch"}, "value": ""},
+                "text": {
+                    "condition": {"test": f"datum.b - datum.a > {_NARROWEST}", "field": "launch"},
+                    "value": "",
+                },
                 "color": {"value": _GREY},
             },
         },
@@ -152,7 +155,7 @@ def _bands() -> list[dict[str, Any]]:
 
 
 def _tokens(*, legends: bool) -> list[dict[str, Any]]:
-    """The pool as a step line, the context length as a dashed one; a row without tokens breaks a line."""
+    """Draw the pool as a step line, the context length dashed; a row without tokens breaks a line."""
     names = [POOL, CONTEXT]
     legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "offset": 2}
     return [
@@ -225,7 +228,7 @@ def _marks(kinds: list[str], *, legends: bool) -> dict[str, Any]:
 
 
 def _line(field: str, title: str, *, percent: bool = False, labels: bool = False) -> dict[str, Any]:
-    """A figure of the samples; a row without figures stands between two launches and breaks the line."""
+    """Draw a figure of the samples; a row without figures, between two launches, breaks the line."""
     y: dict[str, Any] = {"field": field, "type": "quantitative", "title": title, "axis": {"tickCount": 3}}
     if percent:
         y |= {"scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 3}}
@@ -245,27 +248,34 @@ def _line(field: str, title: str, *, percent: bool = False, labels: bool = False
 
 
 def _named(*, legends: bool) -> list[dict[str, Any]]:
-    """Nothing to see but the legend of the lines of requests, where it is wanted."""
+    """Return a layer that shows nothing but the legend of the lines of requests, where it is wanted."""
+    if not legends:
+        return []
     names = [RUNNING, QUEUED]
     return [
         {
-            "data": {"values": []},
-            "mark": {"type": "line"},
+            "data": {"values": [{"what": name} for name in names]},
+            "mark": {"type": "rule", "opacity": 0},
             "encoding": {
                 "color": {
-                    "datum": name,
+                    "field": "what",
                     "type": "nominal",
-                    "scale": {"domain": names, "range": [COLORS[each] for each in names]},
-                    "legend": {"orient": "top", "title": None, "symbolType": "stroke", "offset": 0},
+                    "scale": {"domain": names, "range": [COLORS[name] for name in names]},
+                    "legend": {
+                        "orient": "top",
+                        "title": None,
+                        "symbolType": "stroke",
+                        "symbolOpacity": 1,
+                        "offset": 0,
+                    },
                 }
             },
         }
-        for name in (names if legends else [])
     ]
 
 
 def _cursor(*, labels: bool = False) -> dict[str, Any]:
-    """A thin rule at the moment under the pointer, outside the window until it is there."""
+    """Draw a thin rule at the moment under the pointer; it is outside the window until there is one."""
     return {
         "data": {"name": "now"},
         "transform": [{"calculate": "cursor", "as": "t"}],

@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kvforensics.report import story, timeline_json
+from kvforensics.report.evidence import Evidence
 from kvforensics.report.html import chart, drawing, series
-from kvforensics.report.html.evidence import Evidence
 from kvforensics.report.html.folding import findings_by_id, settings_by_value
 from kvforensics.report.span import duration, span
 
@@ -81,7 +81,7 @@ def _part(number: int, service: dict[str, Any], drawn: Service, analysis: Analys
 
 def _page_chart(data: dict[str, Any]) -> dict[str, Any]:
     """Return the chart without data: the page's script hands it what is in the window."""
-    empty = dict.fromkeys(("launches", "steps", "marks", "samples"), [])
+    empty: dict[str, Any] = {name: [] for name in ("launches", "steps", "marks", "samples")}
     return drawing.compiled(chart.specification(data | empty, legends=False, kinds=series.kinds(data)))
 
 

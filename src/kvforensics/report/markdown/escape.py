@@ -15,6 +15,14 @@ def escape(text: Any, limit: int | None = None) -> str:
     return _SPECIAL.sub(_protect, inert(str(text), limit))
 
 
+def code(text: Any) -> str:
+    """Return a name as code, or escaped where it holds what would end the code or the cell of a table."""
+    shown = inert(str(text))
+    return (
+        escape(text) if {"`", "|", "\\"} & set(shown) or shown != shown.strip() or not shown else f"`{shown}`"
+    )
+
+
 def _protect(match: re.Match[str]) -> str:
     if match.group(1):
         return "\\" + match.group(1)

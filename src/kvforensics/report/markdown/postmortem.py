@@ -5,27 +5,29 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from kvforensics.impact import impact
 from kvforensics.report import story, timeline_json
-from kvforensics.report.markdown.escape import escape
+from kvforensics.report.evidence import Evidence
+from kvforensics.report.markdown.escape import code, escape
 from kvforensics.report.span import duration
+from kvforensics.timewords import zone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvforensics.analysis import Analysis
 
-_LONGEST = 160
+_LONGEST = 160  # characters of a log line in a row or a footnote
+_MOST_BARS = 40  # launches of a diagram that can still be told apart
 
 
 def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
-    """Return the postmortem. `local` is the IANA zone of the second column of times."""
+    """Return the postmortem. `local` is the zone of the second column of times, as `--tz` names zones."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only reports need it
 
     document = timeline_json.timeline(analysis)
-    notes = _Footnotes()
+    notes = _Footnotes(Evidence(analysis))
     environment = Environment(
         loader=PackageLoader("kvforensics.report.markdown"),
         autoescape=False,  # noqa: S701 - Markdown has its own escaping, the filter `md`
@@ -33,7 +35,7 @@ def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(md=escape, cite=notes.cite)
+    environment.filters.update(md=escape, code=code, cite=notes.cite)
     environment.globals.update(
         number=story.number, value=lambda v: escape(story.value(v)), duration=duration, zone=local
     )
@@ -43,6 +45,8 @@ def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
             "story": story.tell(service),
             "idle": story.without_effect(service),
             "impact": impact(drawn),
+            "restarts": _restarts(service),
+            "actions": _actions(service),
             "rows": [
                 row | {"utc": _clock(row["at"], "UTC"), "local": _clock(row["at"], local)}
                 for row in sorted(_rows(service), key=lambda row: (row["at"] is None, row["at"]))
@@ -56,9 +60,10 @@ def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
 
 
 class _Footnotes:
-    """Places of the log, numbered in the order in which they are cited."""
+    """Places of the log, numbered in the order in which they are cited, each with its line where it is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self._numbers: dict[tuple[str, int], int] = {}
 
     def cite(self, evidence: list[dict[str, Any]]) -> str:
@@ -71,7 +76,9 @@ class _Footnotes:
 
     def __iter__(self) -> Iterator[str]:
         for (path, line), number in self._numbers.items():
-            yield f"[^{number}]: {escape(path)}, line {line}"
+            text = self._evidence({"path": path, "line": line})["text"]
+            told = f": {escape(text.strip(), _LONGEST)}" if text else ""
+            yield f"[^{number}]: {escape(path)}, line {line}{told}"
 
 
 def _rows(service: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -93,30 +100,60 @@ def _rows(service: dict[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         before, after = escape(story.value(change["before"])), escape(story.value(change["after"]))
         verdict = change["verdict"].replace("_", " ")
-        text = f"`{change['setting']}` {before} → {after}: **{verdict}**"
+        text = f"{code(change['setting'])} {before} → {after}: **{verdict}**"
         yield _row(starts.get(change["to"]), text, change["evidence"])
     for finding in service["findings"]:
         yield _row(
             finding["at"] or starts.get(finding["launch"]), escape(finding["title"]), finding["evidence"]
         )
     for event in service["trail"]:
-        yield _row(event["at"], escape(event["text"] or event["kind"], _LONGEST), [event["evidence"]])
+        told = (event["text"] or event["kind"].replace("_", " ")).strip()
+        yield _row(event["at"], escape(told, _LONGEST), [event["evidence"]])
 
 
 def _row(at: str | None, what: str, evidence: list[dict[str, Any]]) -> dict[str, Any]:
     return {"at": at, "what": what, "evidence": evidence}
 
 
-def _clock(at: str | None, zone: str) -> str:
+def _clock(at: str | None, name: str) -> str:
     if at is None:
         return "unknown"
-    return datetime.fromisoformat(at).astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromisoformat(at).astimezone(zone(name)).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _restarts(service: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return each restart with its downtime and the memory edits that it was made for."""
+    edits: dict[str, list[str]] = {}
+    for change in service["changes"]:
+        if story.is_edit(change):
+            text = f"{code(change['setting'])} ({change['verdict'].replace('_', ' ')})"
+            edits.setdefault(change["to"], []).append(text)
+    return [
+        {
+            "launch": each["id"],
+            "downtime": duration(each["downtime_s"]),
+            "edits": ", ".join(edits.get(each["id"], [])),
+        }
+        for each in service["launches"][1:]
+    ]
+
+
+def _actions(service: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what is advised, each text once, with the launches that it is about."""
+    found: dict[str, list[str]] = {}
+    for change in story.without_effect(service):
+        if change["advice"]:
+            found.setdefault(change["advice"], []).append(change["to"])
+    for finding in service["findings"]:
+        if finding["fix"]:
+            found.setdefault(finding["fix"], []).extend([finding["launch"]] if finding["launch"] else [])
+    return [{"text": text, "launches": list(dict.fromkeys(launches))} for text, launches in found.items()]
 
 
 def _limits(service: dict[str, Any]) -> dict[str, Any] | None:
-    """Return pool and context of the launches that logged both, or None for fewer than two."""
+    """Return pool and context of the launches that logged both, or None for fewer than two or too many."""
     rows = [each for each in service["launches"] if each["pool_tokens"] and each["context_len"]]
-    if len(rows) < 2:  # noqa: PLR2004 - one point is no line
+    if not 2 <= len(rows) <= _MOST_BARS:  # noqa: PLR2004 - one point is no line
         return None
     return {
         "names": [each["id"] for each in rows],

@@ -78,9 +78,9 @@
     for (let i = start, j; i < end; i = j) {
       const row = { t: t[i], ...EMPTY };
       for (j = i; j < Math.min(i + step, end) && launch[j] === launch[i]; j++) {
-        if (usage[j] !== null && !(row.usage >= usage[j])) row.usage = usage[j];
-        if (running[j] !== null && !(row.running >= running[j])) row.running = running[j];
-        if (queue[j] !== null && !(row.queue >= queue[j])) row.queue = queue[j];
+        if (usage[j] !== null && (row.usage === null || usage[j] > row.usage)) row.usage = usage[j];
+        if (running[j] !== null && (row.running === null || running[j] > row.running)) row.running = running[j];
+        if (queue[j] !== null && (row.queue === null || queue[j] > row.queue)) row.queue = queue[j];
       }
       if (i > start && launch[i] !== launch[i - 1]) out.push({ t: t[i - 1], ...EMPTY });
       out.push(row);
@@ -99,7 +99,7 @@
   const theme = () => {
     const css = getComputedStyle(document.documentElement), pick = (name) => css.getPropertyValue(name).trim();
     const line = pick("--line"), soft = pick("--soft"), ink = pick("--ink");
-    return { background: null, font: "system-ui, sans-serif", view: { stroke: line }, axis: { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, gridOpacity: 0.5 } };
+    return { background: null, font: "system-ui, sans-serif", view: { stroke: line }, style: { cell: { stroke: line } }, axis: { labelColor: soft, titleColor: ink, gridColor: line, domainColor: line, tickColor: line, gridOpacity: 0.5 } };
   };
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
