@@ -17,6 +17,8 @@ from kvforensics.errors import InputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from kvforensics.scan.manifest import Manifest
+
 MEMBER = "!"  # between an archive and its member
 
 
@@ -27,17 +29,23 @@ class Item:
     path: str
     size: int
     stamp: str | None
+    error: str | None = None  # why it cannot be listed
 
 
-def plan(inputs: Iterable[str], *, exclude: Iterable[str] = ()) -> list[Item]:
+def plan(
+    inputs: Iterable[str], *, exclude: Iterable[str] = (), manifest: Manifest | None = None
+) -> list[Item]:
     """Return the inputs that files, folders, patterns and URLs mean, in the order in which they are read.
 
-    `exclude` holds patterns of paths to leave out. Raises UsageError where nothing is left.
+    `exclude` holds patterns of paths, or of their names, to leave out. What the manifest has is not opened to
+    see whether it is an archive. Raises UsageError where nothing is left; a URL that cannot be listed is an
+    item with an error.
     """
     patterns = tuple(exclude)
     found: dict[str, Item] = {}
-    for item in _items(inputs):
-        if not any(fnmatch(item.path, pattern) for pattern in patterns):
+    for item in _items(inputs, _Known(manifest)):
+        name = item.path.rpartition("/")[2]
+        if not any(fnmatch(item.path, pattern) or fnmatch(name, pattern) for pattern in patterns):
             found.setdefault(item.path, item)
     if not found:
         raise UsageError("nothing to scan was found", hint="name files, folders, patterns or URLs")
@@ -63,17 +71,38 @@ def _bucket(path: str) -> int:
     return int.from_bytes(blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest())
 
 
-def _items(inputs: Iterable[str]) -> Iterator[Item]:
+class _Known:
+    """What the manifest knows of files that are no archives: they need not be opened to be told from one."""
+
+    def __init__(self, manifest: Manifest | None) -> None:
+        self._entries = manifest.entries if manifest is not None else {}
+
+    def inputs(self, file: str) -> list[str] | None:
+        """Return the input that a file stands for, None where it is new or has changed."""
+        entry = self._entries.get(file)
+        if entry is None:
+            return None
+        try:
+            status = Path(file).stat()
+        except OSError:
+            return None
+        return [file] if (entry.size, entry.stamp) == (status.st_size, f"{status.st_mtime_ns}") else None
+
+
+def _items(inputs: Iterable[str], known: _Known) -> Iterator[Item]:
     for named in inputs:
         if is_remote(named):
-            yield from (Item(path, size, stamp) for path, size, stamp in list_remote(named))
+            try:
+                yield from (Item(path, size, stamp) for path, size, stamp in list_remote(named))
+            except InputError as error:
+                yield Item(named, 0, None, error.message)
             continue
         paths = (
             sorted(glob(named, recursive=True))  # noqa: PTH207 - paths stay as they were typed
             if has_magic(named) and not os.path.lexists(named)
             else [named]
         )
-        for path in expand(paths):
+        for path in expand(paths, known.inputs):
             yield _local(path)
 
 
@@ -89,5 +118,5 @@ def _local(path: str) -> Item:
         try:
             status = Path(archive).stat()
         except OSError as error:
-            raise InputError(error.strerror or str(error), where=path) from error
+            return Item(path, 0, None, error.strerror or str(error))
     return Item(path, status.st_size, f"{status.st_mtime_ns}")

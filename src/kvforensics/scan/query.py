@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from kvforensics.errors import MissingExtraError, UsageError
 from kvforensics.scan.catalogue import TABLES
-from kvforensics.scan.store import DATASETS
+from kvforensics.scan.store import PUBLIC
 
 if TYPE_CHECKING:
     import polars as pl
 
     from kvforensics.scan.catalogue import Catalogue
 
-VIEWS = tuple(name for name in (*DATASETS, *TABLES) if name != "pieces")
+VIEWS = (*PUBLIC, *TABLES)
 
 
 def query(catalogue: Catalogue, sql: str) -> pl.DataFrame:
     """Run a query over the views `events`, `runtime`, `launches`, `changes`, `findings`, `sources`.
 
-    Raises UsageError for SQL that cannot be run, MissingExtraError without DuckDB.
+    It reads the catalogue's files and no others. Raises UsageError for SQL that cannot be run,
+    MissingExtraError without DuckDB.
     """
     try:
         import duckdb  # noqa: PLC0415 - an extra
@@ -35,7 +36,8 @@ def query(catalogue: Catalogue, sql: str) -> pl.DataFrame:
             folder = catalogue.table(view).resolve()
             if any(folder.rglob("*.parquet")):
                 pattern = _quoted(f"{folder}/**/*.parquet")
-                source = f"read_parquet({pattern}, union_by_name=true, hive_partitioning=true)"
+                hive = "hive_partitioning=true, hive_types_autocast=false"
+                source = f"read_parquet({pattern}, union_by_name=true, {hive})"
                 connection.execute(f"CREATE VIEW {view} AS SELECT * FROM {source}")  # noqa: S608 - our own names
         connection.execute(f"SET allowed_directories=[{_quoted(f'{catalogue.folder.resolve()}/')}]")
         connection.execute("SET enable_external_access=false; SET lock_configuration=true")

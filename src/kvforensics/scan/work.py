@@ -1,25 +1,32 @@
-"""A scan: plan, read what is new, commit input by input, then reduce."""
+"""A scan: read what is new, commit input by input, then read together what overlaps."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from kvforensics import __version__
 from kvforensics.errors import KvforensicsError
-from kvforensics.scan.fingerprint import Fingerprint, fingerprint
+from kvforensics.scan.atomic import CatalogueWriteError
+from kvforensics.scan.fingerprint import Fingerprint, begins_with, fingerprint
 from kvforensics.scan.manifest import DONE, FAILED, Entry
 from kvforensics.scan.plan import MEMBER, Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from kvforensics.intake import Intake
     from kvforensics.options import Options
     from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.engine import Engine
+    from kvforensics.scan.reading import Taken
+
+NEW, CONTINUED, KNOWN = "new", "continued", "known"
+Job = tuple[Item, Entry | None]  # an input, and what the catalogue has under its name
 
 
 @dataclass(slots=True)
@@ -29,11 +36,17 @@ class Outcome:
     planned: int = 0
     skipped: int = 0  # unchanged since they were read
     renamed: int = 0  # known content under another name
-    read: int = 0
+    continued: int = 0  # grown, and read from where they ended
+    read: int = 0  # read from the beginning
     failed: int = 0
     bytes: int = 0
     lines: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)  # path and reason
+
+    @property
+    def nothing_read(self) -> bool:
+        """Whether there was an input and none could be read."""
+        return self.failed > 0 and not (self.skipped or self.renamed or self.continued or self.read)
 
 
 def scan(
@@ -45,96 +58,186 @@ def scan(
     retry_failed: bool = False,
     progress: Callable[[Outcome, Item], None] | None = None,
 ) -> Outcome:
-    """Read every input that is new or changed into the catalogue. A failing input never stops the rest."""
+    """Read every input that is new or changed into the catalogue. A failing input never stops the rest.
+
+    Raises CatalogueWriteError where the catalogue takes no more.
+    """
     outcome = Outcome(planned=len(items))
-    fresh = [item for item in items if not _is_known(item, catalogue, outcome, retry_failed=retry_failed)]
-    known = {} if not fresh else {key: entry.rest for key, entry in catalogue.manifest.by_key().items()}
-    job = partial(read_one, str(catalogue.folder), replace(options, progress=None), frozenset(known))
-    for item, entry, error in engine.run(job, fresh):
-        committed = entry if entry is not None else _failure(item, error)
-        if committed.status == DONE and not committed.rest and committed.key in known:
-            committed = replace(committed, rest=known[committed.key])
-            outcome.renamed += 1
-        catalogue.manifest.put(committed)
-        _count(outcome, committed)
+    told = reading(options)
+    jobs = _jobs(items, catalogue, outcome, told, retry_failed=retry_failed, progress=progress)
+    work = partial(read_one, str(catalogue.folder), replace(options, progress=None, warn=None))
+    for (item, _), done, error in engine.run(work, jobs):
+        if isinstance(error, CatalogueWriteError):
+            raise error
+        entry, how = done if done is not None else (_failure(item, error, told), NEW)
+        catalogue.manifest.put(entry)
+        _count(outcome, entry, how)
         if progress is not None:
             progress(outcome, item)
     return outcome
 
 
-def read_one(folder: str, options: Options, known: frozenset[str], item: Item) -> Entry:
-    """Read one input into the catalogue's datasets and return its manifest entry; runs in a worker.
+def read_one(folder: str, options: Options, job: Job) -> tuple[Entry, str]:
+    """Read one input into the catalogue's datasets; return its entry and how it was read. Runs in a worker.
 
-    Content that is there already is not read again: its entry has no `rest`. An input that cannot be read
-    gives a failed entry; an OSError (a share that went away) is raised, to be tried again.
+    An input that cannot be read gives a failed entry; an OSError (a share that went away) is raised, to be
+    tried again.
     """
-    from kvforensics import intake  # noqa: PLC0415 - workers import what they need
+    from kvforensics.scan import reading as readings  # noqa: PLC0415 - workers import what they need
     from kvforensics.scan import store  # noqa: PLC0415
 
+    item, known = job
+    told, place = reading(options), Path(folder)
+    if item.error is not None:
+        return _failed(item, item.error, told), NEW
     try:
-        print_ = _fingerprint(item)
-        key = print_.key(reading(options, item)) if print_ else _key_of_stamp(item, options)
-        if key in known:
-            return _entry(item, key, print_)
-        taken = intake.read([item.path], options)
-        damage = taken.sources[0].damaged
-        if "unreadable" in damage and not taken.records:
-            return replace(_entry(item, None, print_), status=FAILED, error="could not be read")
-        return replace(_entry(item, key, print_), rest=store.write(taken, Path(folder), key))
+        print_ = fingerprint(Path(item.path)) if Path(item.path).is_file() else None
+        key = print_.key(f"{told}:") if print_ else _key_of_stamp(item, told)
+        if store.is_whole(place, key) and (place / "marks" / f"{key}.parquet").exists():
+            return _known(place, item, key, print_, told), KNOWN
+        taken = None
+        if print_ and known and known.print and known.key and _has_grown(item, print_, known, told, place):
+            taken = readings.go_on(item.path, options, print_.size, place, known.key, known.spans)
+        how = NEW if taken is None else CONTINUED
+        if taken is None:
+            taken = readings.read(item.path, options, print_.size if print_ else None)
+        if "unreadable" in taken.intake.sources[0].damaged and not taken.intake.records:
+            return _failed(item, "could not be read", told), how
+        return _stored(place, item, key, print_, told, taken), how
+    except CatalogueWriteError:
+        raise
     except KvforensicsError as error:
-        return replace(_entry(item, None, None), status=FAILED, error=error.message)
+        return _failed(item, error.message, told), NEW
 
 
-def reading(options: Options, item: Item) -> str:
-    """Return what besides its bytes decides what reading an input gives."""
-    member = item.path.partition(MEMBER)[2]
-    return f"{__version__}:{options.tz}:{options.carrier or ''}:{member}"
+def reading(options: Options) -> str:
+    """Return what besides its bytes decides what reading an input gives: releases and options."""
+    from kvforensics.scan.reading import options_text  # noqa: PLC0415
+
+    return f"{__version__}:{pl.__version__}:{options_text(options)}"
 
 
-def _is_known(item: Item, catalogue: Catalogue, outcome: Outcome, *, retry_failed: bool) -> bool:
-    entry = catalogue.manifest.entries.get(item.path)
-    if entry is None or entry.stamp is None or (entry.size, entry.stamp) != (item.size, item.stamp):
-        return False
-    if entry.status == FAILED:
-        if retry_failed:
-            return False
-        outcome.failed += 1
-        outcome.failures.append((entry.path, entry.error or "failed"))
-        return True
-    if entry.key is None or not catalogue.has(entry.key):
-        return False
-    outcome.skipped += 1
-    return True
+def entry_of(entry: Entry, intake: Intake, months: Iterable[str]) -> Entry:
+    """Return an entry with what an intake of its input says."""
+    from dataclasses import asdict  # noqa: PLC0415
+
+    from kvforensics.report.plain import plain  # noqa: PLC0415
+
+    return replace(
+        entry,
+        source=plain(asdict(intake.sources[0])),
+        counts={name: getattr(intake, name) for name in ("records", "understood", "unknown")},
+        months=tuple(months),
+        hosts=_hosts(intake),
+    )
 
 
-def _fingerprint(item: Item) -> Fingerprint | None:
-    path = Path(item.path)
-    return fingerprint(path) if path.is_file() else None
+def _jobs(
+    items: Sequence[Item],
+    catalogue: Catalogue,
+    outcome: Outcome,
+    told: str,
+    *,
+    retry_failed: bool,
+    progress: Callable[[Outcome, Item], None] | None,
+) -> Iterator[Job]:
+    for item in items:
+        entry = catalogue.manifest.entries.get(item.path)
+        if entry is not None and _is_unchanged(item, entry, told):
+            if entry.status == DONE and catalogue.has(entry):
+                outcome.skipped += 1
+                if progress is not None:
+                    progress(outcome, item)
+                continue
+            if entry.status == FAILED and not retry_failed:
+                outcome.failed += 1
+                outcome.failures.append((entry.path, entry.error or "failed"))
+                continue
+        yield item, entry
 
 
-def _key_of_stamp(item: Item, options: Options) -> str:
+def _is_unchanged(item: Item, entry: Entry, told: str) -> bool:
+    same = entry.stamp is not None and (entry.size, entry.stamp) == (item.size, item.stamp)
+    return same and entry.reading == told
+
+
+def _has_grown(item: Item, print_: Fingerprint, known: Entry, told: str, place: Path) -> bool:
+    from kvforensics.scan import store  # noqa: PLC0415
+
+    return (
+        known.print is not None
+        and known.key is not None
+        and known.reading == told
+        and known.print.size < print_.size
+        and store.is_whole(place, known.key)
+        and begins_with(Path(item.path), known.print)
+    )
+
+
+def _stored(place: Path, item: Item, key: str, print_: Fingerprint | None, told: str, taken: Taken) -> Entry:
+    from kvforensics.scan import store  # noqa: PLC0415
+
+    store.write_marks(taken.marks, place, key)
+    extra = (
+        {"go_on": taken.resume, "spans": taken.spans} if taken.resume is not None else {"spans": taken.spans}
+    )
+    months = store.write(taken.intake, place, key, extra)
+    entry = _entry(item, key, print_, told)
+    return replace(entry_of(entry, taken.intake, months), spans=taken.spans)
+
+
+def _known(place: Path, item: Item, key: str, print_: Fingerprint | None, told: str) -> Entry:
+    """Return the entry of content that is there already, under the name that it has now."""
+    from kvforensics.scan import store  # noqa: PLC0415
+
+    intake, rest = store.read(place, key, item.path), store.rest_of(place, key)
+    spans = tuple(tuple(span) for span in rest["extra"]["spans"])
+    return replace(entry_of(_entry(item, key, print_, told), intake, rest["months"]), spans=spans)
+
+
+def _key_of_stamp(item: Item, told: str) -> str:
     """Return the key of an input whose bytes are not at hand (an object, an archive's member)."""
-    archive, bang, _ = item.path.rpartition(MEMBER)
-    if bang and os.path.isfile(archive):  # noqa: PTH113 - the path stays as it was typed
-        return fingerprint(Path(archive)).key(reading(options, item))
-    return Fingerprint(item.size, item.path, item.stamp or "").key(reading(options, item))
+    archive, bang, member = item.path.rpartition(MEMBER)
+    if bang and Path(archive).is_file():
+        return fingerprint(Path(archive)).key(f"{told}:{member}")
+    return Fingerprint(item.size, item.path, item.stamp or "").key(f"{told}:")
 
 
-def _entry(item: Item, key: str | None, print_: Fingerprint | None) -> Entry:
-    return Entry(item.path, DONE, key=key, size=item.size, stamp=item.stamp, print=print_)
+def _entry(item: Item, key: str, print_: Fingerprint | None, told: str) -> Entry:
+    return Entry(
+        item.path, DONE, key=key, piece=key, size=item.size, stamp=item.stamp, print=print_, reading=told
+    )
 
 
-def _failure(item: Item, error: Exception | None) -> Entry:
+def _failed(item: Item, reason: str, told: str) -> Entry:
+    return Entry(item.path, FAILED, size=item.size, stamp=item.stamp, error=reason, reading=told)
+
+
+def _failure(item: Item, error: Exception | None, told: str) -> Entry:
     reason = str(error) or type(error).__name__
-    return Entry(item.path, FAILED, size=item.size, stamp=item.stamp, error=reason.splitlines()[0])
+    return _failed(item, reason.splitlines()[0], told)
 
 
-def _count(outcome: Outcome, entry: Entry) -> None:
+def _hosts(intake: Intake) -> tuple[str | None, ...]:
+    """Return the hosts that wrote anything which may be a server's; None where nobody says who it was."""
+    buckets, records, _ = intake.samples.parts()
+    told = {event.origin for event in intake.events}
+    told.update(buckets["origin"].unique(), records.filter(pl.col("ours") > 0)["origin"].unique())
+    return tuple(sorted({intake.origins[number].host for number in told}, key=lambda host: host or ""))
+
+
+def _count(outcome: Outcome, entry: Entry, how: str) -> None:
     if entry.status == FAILED:
         outcome.failed += 1
         outcome.failures.append((entry.path, entry.error or "failed"))
         return
-    source: dict[str, Any] = entry.rest.get("source", {})
-    outcome.read += 1
+    source: dict[str, Any] = entry.source
+    match how:
+        case "known":
+            outcome.renamed += 1
+        case "continued":
+            outcome.continued += 1
+        case _:
+            outcome.read += 1
     outcome.bytes += source.get("bytes", 0)
     outcome.lines += source.get("lines", 0)
