@@ -51,6 +51,12 @@ def test_lines_without_time_before_the_first(read):
     assert years(read(data)) == [None, 2026, 2026]
 
 
+def test_a_date_in_a_line_of_no_record_is_no_anchor(read):
+    data = text(*(("Nov 30 18:00:00", "a"),) * 5) + b"something [2026-11-30 18:00:01 TP0] else\n"
+    for block_bytes in (1, None):
+        assert years(read(data, block_bytes=block_bytes)) == [None] * 6
+
+
 def test_a_date_inside_a_message(read):
     data = text(("Nov 30 18:00:00", "\r 9%|x[2026-11-30 19:00:00 TP6] Capture"), ("Nov 30 18:00:01", "y"))
     assert years(read(data)) == [2026, 2026]

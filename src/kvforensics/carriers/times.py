@@ -134,6 +134,9 @@ class _Years:
         days = frame["_wall"].dt.date().forward_fill()
         begins = days.ne_missing(days.shift()).arg_true().to_list()
         messages, found = frame["message"], dict[int, int]()
+        if frame["_wall"].null_count():  # lines that are no record of this carrier
+            nothing = pl.Series([None], dtype=pl.String)
+            messages = messages.zip_with(frame["_wall"].is_not_null(), nothing)
         many = _inner_dates(messages).to_list() if len(begins) > _FEW_RUNS else None
         for begin, end in pairwise([*begins, frame.height]):
             day: date | None = days[begin]
