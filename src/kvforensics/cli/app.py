@@ -30,7 +30,8 @@ Start with:
 
 \b
 Exit codes: 0 done; 1 done, and --fail-on met; 2 usage; 3 no input could be read; 4 no SGLang launch
-in the inputs; 5 a prediction was refused. The product goes to standard output, all else to standard error.
+in the inputs; 5 a prediction was refused; 6 a scan ended and some inputs failed. The product goes to
+standard output, all else to standard error.
 """
 
 app = typer.Typer(

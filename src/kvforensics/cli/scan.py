@@ -9,9 +9,10 @@ import typer
 
 from kvforensics.cli import options as opt
 from kvforensics.cli.inputs import options_of
-from kvforensics.errors import UsageError
+from kvforensics.errors import NothingReadableError, UsageError
 
 if TYPE_CHECKING:
+    from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.engine import Engine
 
 _SOME_FAILED = 6
@@ -21,6 +22,8 @@ class ProgressStyle(StrEnum):
     """How progress is told on standard error."""
 
     AUTO = "auto"
+    RICH = "rich"
+    PLAIN = "plain"
     JSON = "json"
     NONE = "none"
 
@@ -69,7 +72,14 @@ def scan(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Fail when another scan holds the catalogue instead of waiting.")
     ] = False,
-    progress: Annotated[ProgressStyle, typer.Option("--progress")] = ProgressStyle.AUTO,
+    progress: Annotated[
+        ProgressStyle,
+        typer.Option("--progress", help="rich on a terminal, else plain lines; json, or none."),
+    ] = ProgressStyle.AUTO,
+    unit: opt.Unit = None,
+    host: opt.Host = None,
+    since: opt.Since = None,
+    until: opt.Until = None,
     tz: opt.Tz = "UTC",
     carrier: opt.AsCarrier = None,
 ) -> None:
@@ -83,38 +93,55 @@ def scan(
       kvforensics scan /mnt/logs --catalog /shared/kv --engine ray=auto
 
     Ends with exit code 6 where some inputs failed; they are in the table `sources` with their reason.
+    What is not there any more stays in the catalogue. --since, --until, --unit and --host leave records
+    out before they are stored; other words than at the last scan read everything anew.
     """
     from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.plan import plan
     from kvforensics.scan.plan import shard as part_of
+    from kvforensics.scan.retention import days
     from kvforensics.scan.telling import Teller
     from kvforensics.scan.work import scan as read_all
 
-    items = plan(inputs, exclude=exclude or ())
-    if shard is not None:
-        items = part_of(items, *_shard(shard))
+    part = _shard(shard) if shard is not None else None
+    options = options_of(unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier)
+    oldest = days(retention) if retention is not None else None
     held = Catalogue(catalog, create=True)
-    options = options_of(tz=tz, carrier=carrier)
-    with held.lock(shared=shard is not None, wait=not no_wait):
+    with held.lock(shared=part is not None, wait=not no_wait, told=lambda: _waits(catalog)):
+        items = plan(inputs, exclude=exclude or (), manifest=held.manifest)
+        if part is not None:
+            items = part_of(items, *part)
+        chosen = _engine(engine, workers, max_memory, len(items))
         teller = Teller(items, progress.value)
         try:
-            chosen = _engine(engine, workers, max_memory, len(items))
             outcome = read_all(items, held, chosen, options, retry_failed=retry_failed, progress=teller)
         finally:
             teller.close()
-        if retention is not None:
+        if oldest is not None:
             from kvforensics.scan.retention import retain
 
-            retain(held, retention, datetime.now(UTC))
-        if shard is None:
-            _reduce(catalog)
+            retain(held, oldest, datetime.now(UTC))
+        if part is None:
+            _reduce(held, chosen, progress)
     teller.finish(outcome)
+    if outcome.nothing_read:
+        raise NothingReadableError(
+            "no input could be read",
+            where=outcome.failures[0][0],
+            hint="the reasons are in the table sources",
+        )
     if outcome.failed:
         raise typer.Exit(_SOME_FAILED)
 
 
 def reduce(
     catalog: Catalog,
+    engine: Annotated[
+        str, typer.Option("--engine", help="local, ray, or ray=ADDRESS: for inputs that overlap.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes of the local engine.")
+    ] = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Fail when a scan holds the catalogue.")] = False,
 ) -> None:
     """Make the tables of a catalogue, after all shards have ended.
@@ -122,22 +149,34 @@ def reduce(
     \b
     Examples:
       kvforensics reduce --catalog /shared/kv      # after all shards have ended
+
+    Inputs that hold the same records are read once more, together. Exit code 6 where inputs have failed.
     """
     from kvforensics.scan.catalogue import Catalogue
 
-    with Catalogue(catalog).lock(wait=not no_wait):
-        _reduce(catalog)
+    held = Catalogue(catalog)
+    with held.lock(wait=not no_wait, told=lambda: _waits(catalog)):
+        _reduce(held, _engine(engine, workers, None, os.cpu_count() or 1), ProgressStyle.AUTO)
+        if any(held.manifest.failed()):
+            raise typer.Exit(_SOME_FAILED)
 
 
-def _reduce(folder: str) -> None:
-    from kvforensics.scan.catalogue import Catalogue
+def _waits(folder: str) -> None:
+    typer.echo(f"{folder}: another scan is working on this catalogue; waiting for it to end", err=True)
+
+
+def _reduce(held: "Catalogue", engine: "Engine", progress: ProgressStyle) -> None:
     from kvforensics.scan.reduce import reduce as make_tables
+    from kvforensics.scan.together import is_gone
 
-    held = Catalogue(folder)  # opened anew: shards of other processes have written to the manifest
-    held.collect()
-    counts = make_tables(held)
+    counts = make_tables(held, engine)
+    gone = sum(is_gone(entry) for entry in held.manifest.done())
+    if progress in {ProgressStyle.JSON, ProgressStyle.NONE}:
+        return
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    typer.echo(f"{folder}: {told}", err=True)
+    typer.echo(f"{held.folder}: {told}", err=True)
+    if gone:
+        typer.echo(f"{gone:,} of the sources are not there any more; what they held is kept", err=True)
 
 
 def _shard(text: str) -> tuple[int, int]:

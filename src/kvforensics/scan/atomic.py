@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -73,10 +74,8 @@ def _replace(target: Path, write: Callable[[Path], object]) -> None:
             raise CatalogueWriteError.of(error, str(target)) from error
         raise
     finally:
-        try:
+        with suppress(OSError):
             part.unlink(missing_ok=True)
-        except OSError:
-            pass
 
 
 def _made(message: str, where: str | None, hint: str | None) -> CatalogueWriteError:

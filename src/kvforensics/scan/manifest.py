@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kvforensics.scan.atomic import write_bytes
-from kvforensics.scan.fingerprint import Fingerprint
+from kvforensics.scan.fingerprint import Fingerprint  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ result depends on what was scanned, never on the order, the pieces or the machin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import polars as pl
@@ -99,7 +99,9 @@ def analyses(catalogue: Catalogue, options: Options | None = None) -> Iterator[A
 def sources_table(catalogue: Catalogue) -> pl.DataFrame:
     """Return one row an input of the catalogue, the failed ones with their reason; columns as SOURCES."""
     rows = [_row(entry) for entry in everything(catalogue)]
-    texts = {name: pl.String if name.endswith("_at") else dtype for name, dtype in SOURCES.items()}
+    texts: dict[str, Any] = {
+        name: pl.String if name.endswith("_at") else dtype for name, dtype in SOURCES.items()
+    }
     frame = pl.DataFrame(rows, schema=texts, orient="row")
     times = (
         pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("first_at", "last_at")

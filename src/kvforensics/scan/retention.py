@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvforensics.errors import UsageError
 
@@ -15,13 +15,14 @@ _DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
 _AGE = re.compile(r"([0-9]+)\s*([dwmy])[a-z]*", re.IGNORECASE)
 
 
-def retain(catalogue: Catalogue, age: str, now: datetime) -> int:
-    """Forget inputs whose last record is older than `age` (`400d`, `2y`); return how many.
+def retain(catalogue: Catalogue, age_days: int, now: datetime) -> int:
+    """Forget inputs whose last record is older than that many days; return how many.
 
-    Inputs without any time are kept: nothing says that they are old.
+    Inputs without any time are kept: nothing says that they are old. One that is still there and is named by
+    a later scan is read again, and forgotten again.
     """
-    oldest = now - timedelta(days=days(age))
-    old = [entry for entry in catalogue.manifest.done() if (at := _last(entry.rest)) and at < oldest]
+    oldest = now - timedelta(days=age_days)
+    old = [entry for entry in catalogue.manifest.done() if (at := _last(entry.source)) and at < oldest]
     for entry in old:
         catalogue.manifest.drop(entry.path)
     return len(old)
@@ -35,7 +36,6 @@ def days(age: str) -> int:
     return int(match.group(1)) * _DAYS[match.group(2).lower()]
 
 
-def _last(rest: dict[str, object]) -> datetime | None:
-    source = rest.get("source")
-    at = source.get("last_at") if isinstance(source, dict) else None
+def _last(source: dict[str, Any]) -> datetime | None:
+    at = source.get("last_at")
     return None if at is None else datetime.fromisoformat(at).replace(tzinfo=UTC)

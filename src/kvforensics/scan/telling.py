@@ -28,9 +28,9 @@ class Teller:
     def __init__(self, items: Sequence[Item], style: str) -> None:
         self._bytes = sum(item.size for item in items)
         self._seen = 0
-        self._style = style
         self._began = self._told = time.monotonic()
-        self._bar = self._make_bar() if style == "auto" and sys.stderr.isatty() else None
+        self._style = ("rich" if sys.stderr.isatty() else "plain") if style == "auto" else style
+        self._bar = self._make_bar() if self._style == "rich" else None
 
     def __call__(self, outcome: Outcome, item: Item) -> None:
         """Tell about one more input."""
@@ -40,11 +40,11 @@ class Teller:
             self._json("input", outcome, path=item.path)
         elif self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self._seen, failed=outcome.failed)
-        elif self._style == "auto" and now - self._told >= _EVERY_S:
+        elif self._style == "plain" and now - self._told >= _EVERY_S:
             self._told = now
             left = (now - self._began) * (self._bytes - self._seen) / max(1, self._seen)
             rate = outcome.lines / max(1e-9, now - self._began)
-            done = outcome.read + outcome.skipped + outcome.renamed
+            done = outcome.read + outcome.continued + outcome.skipped + outcome.renamed
             self._say(
                 f"{done:,} of {outcome.planned:,} inputs, {outcome.bytes >> 20:,} MiB, {rate:,.0f} lines/s, "
                 f"about {duration(left)} left, {outcome.failed:,} failed"
@@ -60,19 +60,21 @@ class Teller:
         if self._style == "json":
             self._json("end", outcome, failures=[list(each) for each in outcome.failures])
             return
+        if self._style == "none":
+            return
         for path, reason in outcome.failures[:_MOST_FAILURES]:
             self._say(f"failed: {inert(path)}: {inert(reason, 300)}")
         if len(outcome.failures) > _MOST_FAILURES:
             self._say(f"and {len(outcome.failures) - _MOST_FAILURES:,} more, see the table sources")
         self._say(
-            f"{outcome.read:,} read, {outcome.skipped:,} unchanged, {outcome.renamed:,} known by content, "
-            f"{outcome.failed:,} failed"
+            f"{outcome.read:,} read, {outcome.continued:,} continued, {outcome.skipped:,} unchanged, "
+            f"{outcome.renamed:,} known by content, {outcome.failed:,} failed"
         )
 
     def _json(self, what: str, outcome: Outcome, **more: object) -> None:
         counts = {
             name: getattr(outcome, name)
-            for name in ("planned", "read", "skipped", "renamed", "failed", "bytes", "lines")
+            for name in ("planned", "read", "continued", "skipped", "renamed", "failed", "bytes", "lines")
         }
         self._say(json.dumps({"event": what, **counts, **more}, sort_keys=True))
 

@@ -1,8 +1,8 @@
 """Inputs that hold the same records are read together, so that each record counts once.
 
-Which ones those are is told by their marks alone (marks.py), never by the order in which they were scanned: so
-the catalogue is the same however it came about. What such an input gives beside the others stands under a name
-of its own. An input that is not there any more keeps what it gave, and counts as read first.
+Which ones those are is told by their marks alone (marks.py), never by the order in which they were scanned:
+so the catalogue is the same however it came about. What such an input gives beside the others stands under a
+name of its own. An input that is not there any more keeps what it gave, and counts as read first.
 """
 
 from __future__ import annotations

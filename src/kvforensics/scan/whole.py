@@ -128,11 +128,11 @@ def _coverage(catalogue: Catalogue, entries: Sequence[Entry]) -> Coverage:
     quiet.sources = [_source(entry) for entry in entries]
     damaged: tuple[Damaged, ...] = assembly.coverage(quiet).damaged
     shapes = tuple(Shape(shape, count, Place(path, line)) for shape, count, path, line in kept["shapes"])
-    return Coverage(*counts, unknown_shapes=shapes, damaged=damaged)
+    return Coverage(counts[0], counts[1], counts[2], shapes, damaged)
 
 
 def _near(catalogue: Catalogue, entries: Sequence[Entry], service: str) -> list[Entry]:
-    """Return the entries of the group that holds a service, as the table of launches says; all where it does not."""
+    """Return the entries of the group that holds a service; all where the table of launches does not tell."""
     try:
         launches = pl.read_parquet(
             f"{catalogue.table('launches')}/**/*.parquet",

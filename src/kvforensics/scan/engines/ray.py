@@ -34,9 +34,7 @@ class Ray:
         if not ray.is_initialized():
             at = address or os.environ.get("RAY_ADDRESS") or "local"  # never a stale cluster's file
             try:
-                ray.init(
-                    address=at, log_to_driver=False, **({"include_dashboard": False} if at == "local" else {})
-                )
+                ray.init(address=at, log_to_driver=False, include_dashboard=False if at == "local" else None)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise UsageError(
                     f"cannot reach the Ray cluster: {str(error).splitlines()[0]}",
