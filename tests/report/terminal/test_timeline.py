@@ -77,6 +77,11 @@ def test_pool_and_context_share_a_scale(incident):
     assert [line.count("▒") > 0 for line in bars] == [False, False, False, True, False, False]
 
 
+def test_the_sign_of_a_verdict_stands_once_however_narrow_the_page(incident):
+    lines = [line for line in drawn(incident, 44).splitlines() if line.startswith("✘")]
+    assert [line[2:16] for line in lines] == ["1 no effect on", "no_op_for_pool"]
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 160, 300])
 def test_no_line_is_wider_than_the_page(incident, width):
     assert max(cell_len(line) for line in drawn(incident, width).splitlines()) <= width

@@ -61,8 +61,8 @@ def draw_verdict(verdict: Verdict, page: Page) -> None:
     spare = min(page.width, WIDEST_PROSE) - mark.cell_len - head.cell_len - words.cell_len
     if verdict.verdict in LOUD and spare > 1:
         head = Text.assemble(head, " " * spare, words)
-    page.prose(head, rail=mark, hang=_INDENT)
     rail = _rail(page)
+    page.prose(head, rail=mark, hang=_INDENT, below=rail)
     page.prose(page.text(verdict.reason), rail=rail, indent=_INDENT)
     page.items(_effects(verdict.effects, page), rail=rail, indent=_INDENT)
     if verdict.advice:

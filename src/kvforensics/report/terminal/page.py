@@ -72,15 +72,21 @@ class Page:
         """Write one renderable; a Text that is too long is cut into lines by rich."""
         self.console.print(line, soft_wrap=False, overflow="fold")
 
-    def prose(self, text: Text, *, rail: Text, indent: int = 0, hang: int = 0) -> None:
-        """Write `text` wrapped to a readable width behind rail and indent; lines after the first are hung."""
+    def prose(
+        self, text: Text, *, rail: Text, indent: int = 0, hang: int = 0, below: Text | None = None
+    ) -> None:
+        """Write `text` wrapped to a readable width behind rail and indent.
+
+        Lines after the first are hung, and stand behind the rail `below` where that is another.
+        """
         room = max(20, min(self.width, WIDEST_PROSE) - rail.cell_len - indent - hang)
         if text.cell_len <= room + hang:
             self.write(Text.assemble(rail, " " * indent, text))
             return
         for number, line in enumerate(text.wrap(self.console, room, overflow="fold")):
             line.rstrip()
-            self.write(Text.assemble(rail, " " * (indent + (hang if number else 0)), line))
+            edge, space = (rail, indent) if number == 0 else (below or rail, indent + hang)
+            self.write(Text.assemble(edge, " " * space, line))
 
     def items(self, items: Iterable[Text], *, rail: Text, indent: int = 0, gap: int = 3) -> None:
         """Write items beside each other, going to a new line where one has no room."""
