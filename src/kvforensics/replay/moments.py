@@ -54,7 +54,7 @@ def _of(service: Service, analysis: Analysis) -> Iterator[Moment]:
         by_launch.setdefault(verdict.change.to_launch, []).append(verdict)
     for event in service.trail:
         if event.at is not None:
-            text = event.text or event.kind.replace("_", " ")
+            text = (event.text or event.kind.replace("_", " ")).strip()
             where = _place(analysis, event.source, event.line, event.cursor)
             yield Moment(event.at, service.id, "trail", text, place=where)
     for launch in service.launches:

@@ -31,6 +31,7 @@ class State:
     ready_at: datetime | None = None
     end: str | None = None  # how the launch ended, once it has
     changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)  # against the launch before
+    apart: tuple[str, ...] = ()  # of these, settings that are no matter of memory
     pool_tokens: int | None = None
     context_len: int | None = None
     max_running_requests: int | None = None
@@ -46,13 +47,18 @@ class StateIndex:
 
     def __init__(self, service: Service, samples: pl.DataFrame | None) -> None:
         self._service = service.id
-        self._launches = [launch for launch in service.launches if launch.started_at is not None]
-        self._starts: list[datetime] = [launch.started_at for launch in self._launches if launch.started_at]
+        timed = [(launch.started_at, launch) for launch in service.launches if launch.started_at is not None]
+        timed.sort(key=lambda pair: pair[0])
+        self._launches = [launch for _, launch in timed]
+        self._starts = [start for start, _ in timed]
         self._told = [_told_at(launch) for launch in self._launches]
         self._changed: dict[str, dict[str, tuple[Any, Any]]] = {}
+        self._apart: dict[str, list[str]] = {}
         for verdict in service.verdicts:
             change = verdict.change
             self._changed.setdefault(change.to_launch, {})[change.setting] = (change.before, change.after)
+            if verdict.reason_code == "not_a_memory_setting":
+                self._apart.setdefault(change.to_launch, []).append(change.setting)
         self._load = _Load(service.id, samples)
 
     def at(self, at: datetime) -> State:
@@ -72,6 +78,7 @@ class StateIndex:
             ready_at=launch.ready_at if launch.ready_at and launch.ready_at <= at else None,
             end=launch.end if launch.ended_at and launch.ended_at <= at else None,
             changed=self._changed.get(launch.id, {}),
+            apart=tuple(self._apart.get(launch.id, ())),
             pool_tokens=launch.pool_tokens if known else None,
             context_len=launch.context_len if known else None,
             max_running_requests=launch.max_running_requests if known else None,
@@ -94,9 +101,7 @@ class _Load:
                 continue
             times, values = self._rows.setdefault(launch, {}).setdefault(group, ([], []))
             before = values[-1] if values else (None, None, None)
-            usage, running, queue = (
-                new if new is not None else old for new, old in zip(figure, before, strict=True)
-            )
+            usage, running, queue = map(_kept, figure, before)
             times.append(at)
             values.append((usage, running, queue))
 
@@ -116,6 +121,10 @@ class _Load:
             "queue": sum(queue) if queue else None,
             "sampled_at": max((time for time, *_ in told), default=None),
         }
+
+
+def _kept(new: Any, old: Any) -> Any:
+    return old if new is None else new
 
 
 def _phase(launch: Launch, at: datetime) -> str:

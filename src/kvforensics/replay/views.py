@@ -51,7 +51,18 @@ def line(moment: Moment, page: Page, *, many: bool) -> Text:
 def header(states: Sequence[State], page: Page) -> Table:
     """Return the state of each service as a small table."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("service", "launch", "phase", "pool", "context", "free GiB", "usage", "running", "queued"):
+    for name in (
+        "service",
+        "launch",
+        "phase",
+        "pool",
+        "context",
+        "free GiB",
+        "usage",
+        "running",
+        "queued",
+        "changed",
+    ):
         table.add_column(name, header_style="dim")
     for state in states:
         usage = None if state.token_usage is None else f"{state.token_usage:.0%}"
@@ -63,6 +74,7 @@ def header(states: Sequence[State], page: Page) -> Table:
             usage,
             _figure(state.running),
             _figure(state.queue),
+            inert(_changed(state), 60),
         ]
         table.add_row(*(page.text(cell or "-") for cell in cells))
     return table
@@ -92,14 +104,13 @@ def as_json(analysis: Analysis, start: datetime | None, end: datetime | None, at
 
 
 def _facts(now: State) -> list[tuple[str, str]]:
-    changed = ", ".join(f"{inert(k)} {inert(str(a))} → {inert(str(b))}" for k, (a, b) in now.changed.items())
     since = "-" if now.since is None else f"{now.since:%Y-%m-%d %H:%M:%S} ({duration(_age(now))} before)"
     usage = "-" if now.token_usage is None else f"{now.token_usage:.0%}"
     return [
         ("launch", now.launch or "-"),
         ("phase", _phase(now)),
         ("started", since),
-        ("changed at its start", changed or "-"),
+        ("changed at its start", inert(_changed(now)) or "-"),
         ("pool", _figure(now.pool_tokens) or "-"),
         ("context length", _figure(now.context_len) or "-"),
         ("max running", _figure(now.max_running_requests) or "-"),
@@ -108,6 +119,12 @@ def _facts(now: State) -> list[tuple[str, str]]:
         ("running, queued", f"{_figure(now.running) or '-'}, {_figure(now.queue) or '-'}"),
         ("last sample", "-" if now.sampled_at is None else f"{now.sampled_at:%Y-%m-%d %H:%M:%S}"),
     ]
+
+
+def _changed(now: State) -> str:
+    """Return what differs from the launch before; settings that are no matter of memory stand last."""
+    told = sorted(now.changed.items(), key=lambda item: item[0] in now.apart)
+    return ", ".join(f"{name} {before} → {after}" for name, (before, after) in told)
 
 
 def _age(now: State) -> float | None:

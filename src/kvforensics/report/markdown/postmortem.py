@@ -60,7 +60,7 @@ def markdown(analysis: Analysis, *, local: str = "UTC") -> str:
 
 
 class _Footnotes:
-    """Places of the log, numbered in the order in which they are cited, each with its line where it is kept."""
+    """Places of the log, numbered in the order in which they are cited, with their lines where known."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
