@@ -454,6 +454,18 @@ class TestFailedStarts:
         assert (v.verdict, v.reason_code) == ("adverse", "start_failed_for_memory")
         assert "graph capture" in v.reason
 
+    def test_a_feature_edited_together_is_one_suspect(self):
+        events = (event("load_end"), event("pool_end"), event("oom_cuda", tried_gib=2.0))
+        off = {
+            "speculative_algorithm": None,
+            "speculative_num_draft_tokens": None,
+            "speculative_num_steps": None,
+        }
+        on = {"speculative_algorithm": "EAGLE", "speculative_num_draft_tokens": 4, "speculative_num_steps": 3}
+        found = judged(launch(settings=off), failed("L2", *events, settings=on))
+        assert {(v.verdict, v.attribution) for v in found.values()} == {("adverse", "sole")}
+        assert found["speculative_num_steps"].reason_code == "judged_with_switch"
+
     def test_a_derived_fraction_alone_is_accused_alone(self):
         events = (event("load_end"), event("pool_end"), event("oom_cuda", tried_gib=2.0))
         asked = {"model_path": "/m"}

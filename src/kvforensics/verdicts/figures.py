@@ -10,7 +10,7 @@ from kvforensics.verdicts import advice
 from kvforensics.verdicts.decision import Decision, moved, shown
 from kvforensics.verdicts.moves import direction, expected
 from kvforensics.verdicts.purpose import by_figure, unknown_pool
-from kvforensics.verdicts.situation import holds
+from kvforensics.verdicts.situation import holds, rivals
 from kvforensics.verdicts.starts import takes_headroom
 
 if TYPE_CHECKING:
@@ -55,9 +55,8 @@ def lost_to_oom(pair: Situation, change: Change) -> Decision | None:
             return None
     elif free.outcome != "moved" or (free.after or 0) > (free.before or 0):
         return None
-    rivals = [c for c in pair.changes if c.setting != change.setting and takes_headroom(pair, c)]
-    fraction = pair.changed("mem_fraction_static")
-    if change.setting != "mem_fraction_static" and fraction in rivals:
+    others = {c.setting for c in rivals(change, pair.changes) if takes_headroom(pair, c)}
+    if "mem_fraction_static" in others:
         return None
     return Decision(
         "adverse",
@@ -65,7 +64,7 @@ def lost_to_oom(pair: Situation, change: Change) -> Decision | None:
         f"{change.setting} {shown(change.before)} to {shown(change.after)} took memory from what the pools "
         f"leave free ({moved(free.before, free.after, 'GiB')}), and {pair.newer.id} ran out of GPU memory.",
         advice.for_headroom(pair.newer),
-        "sole" if not rivals or change.setting == "mem_fraction_static" else "shared",
+        "sole" if not others or change.setting == "mem_fraction_static" else "shared",
     )
 
 

@@ -8,6 +8,7 @@ from kvforensics.knowledge import FIGURES, knob
 from kvforensics.verdicts import advice
 from kvforensics.verdicts.decision import Decision, moved, shown
 from kvforensics.verdicts.moves import direction, expected
+from kvforensics.verdicts.situation import rivals
 
 if TYPE_CHECKING:
     from kvforensics.changes import Change
@@ -151,9 +152,9 @@ def _credit_elsewhere(pair: Situation, change: Change, known: Knob) -> str:
 def _rivals(pair: Situation, change: Change, figure: str) -> list[str]:
     """Return the other changed settings whose rule touches a figure."""
     found = []
-    for other in pair.changes:
+    for other in rivals(change, pair.changes):
         known = knob(other.setting)
-        if other.setting == change.setting or other.derived or known is None or not known.curated:
+        if known is None or not known.curated:
             continue
         if expected(known, figure, direction(other, pair.older, pair.newer)) != 0:
             found.append(other.setting)
@@ -171,17 +172,17 @@ def by_figure(pair: Situation, change: Change, known: Knob, figure: str) -> Deci
     if wanted == 0 or (wanted is not None and (wanted == 1) != rose):
         return None
     said = f"{_NAMES[figure]} went from {moved(effect.before, effect.after, _UNITS[figure])}"
-    rivals = _rivals(pair, change, figure)
+    others = _rivals(pair, change, figure)
     own = figure == "max_running_requests" and change.setting == "max_running_requests"
     if figure == "free_gib" and pair.pool == "moved":
         return None
-    if rivals and not own:
+    if others and not own:
         if figure != "free_gib":
             return None
         return Decision(
             "confounded",
             "headroom_shared",
-            f"{said}, and {', '.join([change.setting, *rivals])} could each explain it.",
+            f"{said}, and {', '.join([change.setting, *others])} could each explain it.",
             None,
             "shared",
         )

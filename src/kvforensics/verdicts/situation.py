@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.knowledge import Facts, within
+from kvforensics.knowledge import Facts, knob, within
 from kvforensics.settings import normalise
 from kvforensics.settings.command_line import CONFIG_FILE
 from kvforensics.sizing.closure import AITER_CONTEXT
@@ -13,7 +13,7 @@ from kvforensics.sizing.facts import EAGLE_LIKE, algorithm, facts, first_event, 
 from kvforensics.verdicts.moves import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kvforensics.changes import Change
     from kvforensics.knowledge import Pattern
@@ -64,6 +64,19 @@ class Situation:
     def _binding(self, launch: Launch) -> str:
         budget = self.budgets.get(launch.id)
         return budget.binding if budget is not None else "unknown"
+
+
+def rivals(change: Change, changes: Iterable[Change]) -> Iterator[Change]:
+    """Yield the other changes that somebody made: no derived ones, none of the same feature's one edit."""
+    own = knob(change.setting)
+    for other in changes:
+        known = knob(other.setting)
+        together = own is not None and known is not None and own.feature is not None
+        if other.setting == change.setting or other.derived:
+            continue
+        if together and known is not None and own is not None and known.feature == own.feature:
+            continue
+        yield other
 
 
 def holds(pattern: Pattern, change: Change, way: int | None, pair: Situation) -> bool:

@@ -10,6 +10,7 @@ from kvforensics.verdicts import advice
 from kvforensics.verdicts.decision import Decision, shown
 from kvforensics.verdicts.failure import failure, names
 from kvforensics.verdicts.moves import direction, expected
+from kvforensics.verdicts.situation import rivals
 
 if TYPE_CHECKING:
     from kvforensics.changes import Change
@@ -32,11 +33,7 @@ def of_failed_start(pair: Situation, change: Change, pattern_code: str | None) -
     if named or pattern_code is not None:
         return _refused(pair, change, cause, pattern_code)
     if cause.about_memory and accused(pair, change, cause):
-        rivals = [
-            c
-            for c in pair.changes
-            if c.setting != change.setting and not c.derived and accused(pair, c, cause)
-        ]
+        others = [c for c in rivals(change, pair.changes) if accused(pair, c, cause)]
         return Decision(
             "adverse",
             "start_failed_for_memory",
@@ -44,7 +41,7 @@ def of_failed_start(pair: Situation, change: Change, pattern_code: str | None) -
             + (f" during {cause.phase.replace('_', ' ')}" if cause.phase else "")
             + f", and {change.setting} {shown(change.before)} to {shown(change.after)} takes that memory.",
             _advice(pair, cause),
-            "shared" if rivals else "sole",
+            "shared" if others else "sole",
         )
     if names(pair.newer, change.setting):
         return Decision(
@@ -111,12 +108,10 @@ def of_recovery(pair: Situation, change: Change) -> Decision | None:
 
 
 def _cured(pair: Situation, change: Change, cause: Failure) -> Decision:
-    rivals = [
+    others = [
         c
-        for c in pair.steps
-        if c.setting != change.setting
-        and not c.derived
-        and (names(pair.before, c.setting) or (cause.about_memory and _was_accused(pair, c, cause)))
+        for c in rivals(change, pair.steps)
+        if names(pair.before, c.setting) or (cause.about_memory and _was_accused(pair, c, cause))
     ]
     return Decision(
         "effective",
@@ -124,7 +119,7 @@ def _cured(pair: Situation, change: Change, cause: Failure) -> Decision:
         f"{pair.before.id} failed to start ({cause.text}); with {change.setting} "
         f"{shown(change.after)} {pair.newer.id} started.",
         None,
-        "shared" if rivals else "sole",
+        "shared" if others else "sole",
     )
 
 
