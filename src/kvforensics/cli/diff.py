@@ -12,7 +12,7 @@ from kvforensics.cli.show import require_launch
 
 
 def diff(
-    files: opt.Files,
+    files: opt.FilesOrLive = None,
     older: Annotated[
         str | None,
         typer.Option("--from", metavar="LAUNCH", help="The older launch; the last but one by default."),
@@ -26,6 +26,7 @@ def diff(
     output: opt.Output = None,
     unit: opt.Unit = None,
     host: opt.Host = None,
+    live: opt.Live = None,
     since: opt.Since = None,
     until: opt.Until = None,
     tz: opt.Tz = "UTC",
@@ -45,7 +46,15 @@ def diff(
     from kvforensics import selection
 
     analysis = read(
-        files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
+        files,
+        live=live,
+        unit=unit,
+        host=host,
+        since=since,
+        until=until,
+        tz=tz,
+        carrier=carrier,
+        config=config,
     )
     require_launch(analysis)
     chosen = selection.service(analysis, service)

@@ -1,6 +1,7 @@
 """From the shared options to an analysis."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -47,8 +48,11 @@ def options_of(
 
 
 def read(
-    files: Sequence[str],
+    files: Sequence[str] | None,
     *,
+    live: Sequence[str] | None = None,
+    catalog: str | None = None,
+    service: str | None = None,
     unit: Sequence[str] | None = None,
     host: Sequence[str] | None = None,
     since: str | None = None,
@@ -60,7 +64,9 @@ def read(
 ) -> "Analysis":
     """Analyse the inputs, with progress on standard error where it takes long.
 
-    With `coverage_only` the inputs need not hold a launch, and the analysis holds no service.
+    `live` are units whose journal on this machine is read, `catalog` is a folder into which a scan has read
+    everything before. With `service` the analysis holds that one alone. With `coverage_only` the inputs need
+    not hold a launch, and the analysis holds no service.
     """
     progress, warnings = Progress(), list[str]()
     options = options_of(
@@ -74,13 +80,12 @@ def read(
         progress=progress,
         told=warnings.append,
     )
-    if coverage_only:
-        from kvforensics.survey import survey as look
-    else:
-        from kvforensics.analysis import analyse as look
-
     try:
-        return look(list(files), options)
+        if catalog is not None:
+            if files or live:
+                raise UsageError("logs and a catalogue are named", hint="leave out one of the two")
+            return _scanned(catalog, options, service)
+        return _read(_paths(files, live), options, service, coverage_only=coverage_only)
     except NothingReadableError:
         if len(warnings) == 1:
             warnings.clear()  # the error says the same
@@ -89,3 +94,31 @@ def read(
         progress.close()
         for warning in warnings:
             warn(warning)
+
+
+def _read(paths: list[str], options: Options, service: str | None, *, coverage_only: bool) -> "Analysis":
+    if coverage_only:
+        from kvforensics.survey import survey
+
+        return survey(paths, options)
+    from kvforensics import selection
+    from kvforensics.analysis import analyse
+
+    found = analyse(paths, options)
+    return found if service is None else replace(found, services=(selection.service(found, service),))
+
+
+def _scanned(catalog: str, options: Options, service: str | None) -> "Analysis":
+    from kvforensics.scan.catalogue import Catalogue
+    from kvforensics.scan.whole import analysis
+
+    return analysis(Catalogue(catalog), options, service)
+
+
+def _paths(files: Sequence[str] | None, live: Sequence[str] | None) -> list[str]:
+    from kvforensics.carriers.journal_files import LIVE
+
+    paths = [*(files or ()), *(LIVE + unit for unit in live or ())]
+    if not paths:
+        raise UsageError("no input is named", hint="name FILE..., - for standard input, or --live UNIT")
+    return paths

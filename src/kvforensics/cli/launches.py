@@ -8,16 +8,19 @@ from kvforensics.cli.show import require_launch
 
 
 def launches(
-    files: opt.Files,
+    files: opt.FilesOrLive = None,
     format: opt.Format = None,
     output: opt.Output = None,
     unit: opt.Unit = None,
     host: opt.Host = None,
+    live: opt.Live = None,
     since: opt.Since = None,
     until: opt.Until = None,
     tz: opt.Tz = "UTC",
     carrier: opt.AsCarrier = None,
     config: opt.Config = None,
+    catalog: opt.FromCatalog = None,
+    service: opt.Service = None,
     no_color: opt.NoColor = False,
     width: opt.Width = None,
 ) -> None:
@@ -30,7 +33,17 @@ def launches(
       kvforensics launches sglang.export --format json
     """
     analysis = read(
-        files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
+        files,
+        live=live,
+        catalog=catalog,
+        service=service,
+        unit=unit,
+        host=host,
+        since=since,
+        until=until,
+        tz=tz,
+        carrier=carrier,
+        config=config,
     )
     require_launch(analysis)
     if document_format(format, output) is Document.JSON:

@@ -46,6 +46,24 @@ Files = Annotated[
         help="Logs, compressed or not, folders of logs, or - for standard input; told by content.",
     ),
 ]
+FilesOrLive = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="FILE...",
+        show_default=False,
+        help="Logs, compressed or not, archives, journal files, folders of logs, or - for standard input; "
+        "told by content.",
+    ),
+]
+Live = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--live",
+        metavar="UNIT",
+        help="This machine's journal of a unit, with the sudo, systemd and kernel lines that journalctl -u "
+        "hides; may be given again.",
+    ),
+]
 Format = Annotated[
     Document | None,
     typer.Option("--format", help="text or json; without it the ending of --output decides, else text."),
@@ -107,6 +125,10 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="No colours, as with N
 Width = Annotated[
     int | None,
     typer.Option("--width", min=40, max=1000, help="Columns of the text; the terminal's by default."),
+]
+FromCatalog = Annotated[
+    str | None,
+    typer.Option("--catalog", metavar="DIR", help="Read what kvforensics scan put there, and no logs."),
 ]
 Service = Annotated[
     str | None,

@@ -13,7 +13,7 @@ from kvforensics.errors import PredictionRefusedError, UsageError
 
 
 def whatif(
-    files: opt.Files,
+    files: opt.FilesOrLive = None,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,6 +40,7 @@ def whatif(
     output: opt.Output = None,
     unit: opt.Unit = None,
     host: opt.Host = None,
+    live: opt.Live = None,
     since: opt.Since = None,
     until: opt.Until = None,
     tz: opt.Tz = "UTC",
@@ -63,7 +64,15 @@ def whatif(
         raise UsageError("ask with --set or with --need-context", hint="one of the two")
     wanted = dict(_assignment(word) for word in setting or ())
     analysis = read(
-        files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
+        files,
+        live=live,
+        unit=unit,
+        host=host,
+        since=since,
+        until=until,
+        tz=tz,
+        carrier=carrier,
+        config=config,
     )
     from kvforensics import selection
     from kvforensics.whatif import reach, what_if
