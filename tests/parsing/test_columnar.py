@@ -87,3 +87,17 @@ def test_rows_that_were_left_out_before_do_not_shift_the_others() -> None:
     read = columnar().read(work.filter(pl.col("row") != 2))
     assert sorted(read.taken["row"].to_list()) == [0, 4]
     assert read.frames["decode"]["line"].to_list() == [1, 5]
+
+
+def test_what_tells_nothing_is_read_by_columns_once_it_is_frequent() -> None:
+    parser = Parser(0, Source("x"), origins(), "UTC")
+    stats = [
+        f"{HEAD}ReqTimeStats(rid={number:x}, input_len=640, type=unified): start_time=1.5"
+        for number in range(300)
+    ]
+    assert parser.feed(frame(stats)).understood == 300
+    assert [layout.kind for layout in parser._columnar.active if layout.kind.startswith("known_")] == [
+        "known_request_log"
+    ]
+    block = parser.feed(frame([*stats, HEAD + DECODE]))
+    assert (block.understood, list(block.hot), block.rare) == (301, ["decode"], [])

@@ -114,12 +114,6 @@ def test_values_by_terminal(terminal: str, text: str, value: object) -> None:
     assert typed(terminal, text) == value
 
 
-def test_rivals_are_kinds_before_that_may_begin_alike(small: Grammar) -> None:
-    assert small.earlier_like("note", "note ") == ["word"], "`name` may begin with n"
-    assert small.earlier_like("pool", "new ") == []
-    assert small.is_plain("pool")
-
-
 @pytest.mark.parametrize("name", names())
 def test_every_grammar_has_filters_samples_and_parsers(name: str) -> None:
     loaded = load(name)

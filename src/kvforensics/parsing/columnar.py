@@ -17,12 +17,13 @@ from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
 from kvforensics.redaction import redact_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kvforensics.parsing.layouts import Layout
     from kvforensics.parsing.prefix import Prefixes
 
 MAX_ACTIVE = 24  # layouts tried on every line
+_OFTEN = 256
 _IDLE = 16  # blocks after which a layout without hits is no longer tried
 
 WORK_SCHEMA = pl.Schema(
@@ -69,6 +70,13 @@ class Columnar:
         if layout not in self._idle:
             self.active.append(layout)
         self._idle[layout] = 0
+
+    def note(self, silent: Mapping[str, int]) -> None:
+        """Take over the kinds that tell nothing and yet were read line by line often in the last block."""
+        for kind, times in silent.items():
+            if times >= _OFTEN:
+                for layout in self.kinds.layouts_of(kind):
+                    self.activate(layout)
 
     def read(self, work: pl.DataFrame) -> Hot:
         """Return what known layouts read of a block (`WORK_SCHEMA`), learning those that are missing."""

@@ -20,10 +20,10 @@ from lark.lexer import PatternStr
 from lark.load_grammar import Grammar as LarkGrammar
 from lark.load_grammar import load_grammar
 
-from kvforensics.parsing.terminals import characters_of, escaped, holds, is_constant, width_of
+from kvforensics.parsing.terminals import characters_of, escaped, is_constant, width_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
     from lark.grammar import Rule, Symbol
@@ -235,49 +235,13 @@ class Grammar:
                 pieces.append(escaped(text) if isinstance(pattern, PatternStr) else f"(?:{text})")
         return "".join(pieces)
 
-    def beginning(self, kind: str) -> re.Pattern[str]:
-        """Return an expression that the beginning of every text of a kind matches, for a test before Lark."""
-        return re.compile("|".join(sorted(self._beginnings([NonTerminal(kind)]), key=len, reverse=True)))
+    def bodies(self, rule: str) -> list[list[Symbol]]:
+        """Return the alternatives of a rule, as Lark compiled them."""
+        return [list(body.expansion) for body in self._rules[rule]]
 
-    def _beginnings(self, symbols: Sequence[Symbol]) -> set[str]:
-        if not symbols:
-            return {""}
-        first, rest = symbols[0], symbols[1:]
-        if isinstance(first, NonTerminal):
-            bodies = [body.expansion for body in self._rules[first.name]]
-            if any(first in body for body in bodies):
-                return {""}
-            return {text for body in bodies for text in self._beginnings([*body, *rest])}
-        text = self._regex_of([first])
-        if not is_constant(self._patterns[first.name]) and rest and rest[0].is_term:
-            text += self._regex_of(rest[:1]) if is_constant(self._patterns[rest[0].name]) else ""
-        return {text}
-
-    def earlier_like(self, kind: str, lead: str) -> list[str]:
-        """Return the kinds that are tried before this one and may begin as `lead` does."""
-        before = self.kinds[: self.kinds.index(kind)]
-        return [other for other in before if self.may_begin(other, lead)]
-
-    def may_begin(self, rule: str, lead: str) -> bool:
-        """Tell whether a text of this rule may begin as `lead` does. May say yes where it cannot."""
-        return any(self._may_begin(body.expansion, lead) for body in self._rules[rule])
-
-    def _may_begin(self, symbols: Sequence[Symbol], lead: str) -> bool:
-        if not symbols:
-            return True
-        first = symbols[0]
-        if isinstance(first, NonTerminal):
-            return (
-                self.may_begin(first.name, lead)
-                if all(b.expansion for b in self._rules[first.name])
-                else True
-            )
-        terminal = self._patterns[first.name]
-        if is_constant(terminal):
-            text = str(terminal.pattern.value)
-            return text.startswith(lead) or lead.startswith(text)
-        characters = characters_of(terminal)
-        return characters is None or holds(characters, lead[:1])
+    def pattern(self, terminal: str) -> TerminalDef:
+        """Return a terminal by its name."""
+        return self._patterns[terminal]
 
     def is_plain(self, kind: str) -> bool:
         """Tell whether Rust reads the regular expression of this kind as Python does."""

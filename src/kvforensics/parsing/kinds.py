@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvforensics.parsing import server_args
+from kvforensics.parsing.beginnings import expression, may_begin
 from kvforensics.parsing.grammar import Grammar, folder, load, names
 from kvforensics.parsing.layouts import Layout, learn, match_any
 from kvforensics.parsing.needles import Needles
@@ -32,6 +33,7 @@ MAX_LAYOUTS = (
     128  # of one kind, learnt from the input; then those of the packaged samples are added, and no more
 )
 _SYSTEM_IDENT = re.compile(r"systemd(?:-[a-z]+)?|kernel|sudo|su|audit[d]?|init", re.IGNORECASE)
+_LEAD = 24  # characters by which texts are said to begin alike
 _KEY = 6  # characters by which layouts are looked up
 _REMEMBERED = 20_000
 _LONGEST_REMEMBERED = 2_000
@@ -96,10 +98,10 @@ class Kinds:
             self.grammars = {name: load(name) for name in found}
         self._kinds = [(grammar, kind) for grammar in self.grammars.values() for kind in grammar.kinds]
         self._needles = Needles({n: grammar.needles[kind] for n, (grammar, kind) in enumerate(self._kinds)})
-        self._beginnings: dict[int, re.Pattern[str]] = {}
         self._layouts: dict[str, list[Layout]] = {}  # by the first characters of their lead
         self._counts: dict[str, int] = {}
         self._seeded: set[str] = set()
+        self._unlearnt: dict[tuple[str, str], int] = {}  # how often texts that begin alike gave no layout
         self._remembered: dict[tuple[str, Writer], Known | None] = {}
         self._failures: dict[tuple[str, str], int] = {}
         self.hot_layouts: list[Layout] = []
@@ -112,10 +114,7 @@ class Kinds:
             grammar, kind = self._kinds[number]
             if (grammar.name == SYSTEM) is barred:
                 continue
-            beginning = self._beginnings.get(number)
-            if beginning is None:
-                beginning = self._beginnings[number] = grammar.beginning(kind)
-            if beginning.match(text):
+            if expression(grammar, kind).match(text):
                 found.append((grammar, kind))
         return found
 
@@ -180,6 +179,8 @@ class Kinds:
             self._failures[kind, shape] = self._failures.get((kind, shape), 0) + 1
 
     def _learn(self, grammar: Grammar, kind: str, text: str) -> None:
+        if self._unlearnt.get((kind, text[:_LEAD]), 0) >= _FAILURES:
+            return
         if self._counts.get(kind, 0) >= MAX_LAYOUTS:
             if kind in self._seeded:
                 return
@@ -189,14 +190,12 @@ class Kinds:
         self._add(grammar, kind, text)
 
     def _add(self, grammar: Grammar, kind: str, text: str) -> None:
-        tree = grammar.tree(kind, text)
-        layout = learn(grammar, kind, text, tree) if tree is not None else None
-        if layout is None or len(layout.lead) < _KEY:
+        layout = self._layout(grammar, kind, text)
+        if layout is None:
+            key = (kind, text[:_LEAD])
+            if len(self._unlearnt) < _SHAPES:
+                self._unlearnt[key] = self._unlearnt.get(key, 0) + 1
             return
-        if grammar.name != HOT:
-            layout = replace(layout, barred=(*layout.barred, *self._needles_before(grammar, layout.lead)))
-            if layout.fields(text) is None:
-                return
         bucket = self._layouts.setdefault(layout.lead[:_KEY], [])
         if layout not in bucket:
             bucket.append(layout)
@@ -204,12 +203,21 @@ class Kinds:
             if grammar.name == HOT:
                 self.hot_layouts.append(layout)
 
+    def _layout(self, grammar: Grammar, kind: str, text: str) -> Layout | None:
+        tree = grammar.tree(kind, text)
+        layout = learn(grammar, kind, text, tree) if tree is not None else None
+        if layout is None or len(layout.lead) < _KEY:
+            return None
+        if grammar.name != HOT:
+            layout = replace(layout, barred=(*layout.barred, *self._needles_before(grammar, layout.lead)))
+        return layout if layout.fields(text) is not None else None
+
     def _needles_before(self, grammar: Grammar, lead: str) -> list[str]:
         """Return the constants of kinds in grammars that are tried earlier and may begin as `lead` does."""
         earlier = list(self.grammars.values())
         earlier = earlier[: earlier.index(grammar)]
-        needles = {n for g in earlier for kind in g.kinds if g.may_begin(kind, lead) for n in g.needles[kind]}
-        return sorted(needles)
+        rivals = ((g, kind) for g in earlier for kind in g.kinds if may_begin(g, kind, lead))
+        return sorted({needle for g, kind in rivals for needle in g.needles[kind]})
 
 
 @cache

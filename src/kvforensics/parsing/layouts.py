@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lark import UnexpectedInput
 
+from kvforensics.parsing.beginnings import may_begin
 from kvforensics.parsing.grammar import column_of, typed
 from kvforensics.parsing.terminals import (
     characters_of,
@@ -138,7 +139,9 @@ def learn(grammar: Grammar, kind: str, text: str, tree: Tree[Token]) -> Layout |
 def _rivals(grammar: Grammar, kind: str, first: str | Slot) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return how to tell the texts that kinds before this one may read."""
     rivals, barred = [], set[str]()
-    for other in grammar.earlier_like(kind, first if isinstance(first, str) else ""):
+    for other in grammar.kinds[: grammar.kinds.index(kind)]:
+        if not may_begin(grammar, other, first if isinstance(first, str) else ""):
+            continue
         if grammar.is_plain(other):
             rivals.append(grammar.regex(other))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -65,6 +66,7 @@ class Read:
     rows: list[int] = field(default_factory=list)
     at: list[datetime | None] = field(default_factory=list)
     ours: list[bool] = field(default_factory=list)
+    silent: Counter[str] = field(default_factory=Counter)  # kinds that tell nothing, how often
 
 
 class Leftovers:
@@ -149,6 +151,7 @@ class Leftovers:
         if known.opens and row.origin not in self._open:
             self._open[row.origin] = Opened(row.row, at, head, dict(known.fields))
         if known.tells_nothing:
+            read.silent[known.kind] += 1
             return
         if known.is_hot:
             base = {"row": row.row, "line": row.line, "at": at, "origin": row.origin}

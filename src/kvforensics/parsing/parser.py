@@ -48,6 +48,7 @@ class Parser:
         left.scatter(hot.taken["row"], values=False)
         rows = frame.with_columns(work["row"], inner=work["at"]).filter(left)
         read = self._leftovers.read(rows, hot.taken, work)
+        self._columnar.note(read.silent)
         at.scatter(read.rows, pl.Series(read.at, dtype=pl.Datetime("us")))
         ours = pl.repeat(value=False, n=frame.height, eager=True)
         ours.scatter(hot.taken["row"], hot.taken["headed"])

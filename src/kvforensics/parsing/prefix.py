@@ -65,6 +65,11 @@ class Prefixes:
                 break
         return found
 
+    def at_start(self, text: str) -> int:
+        """Return the length of the prefix that a text begins with, or 0."""
+        match = self._anywhere.match(text)
+        return match.end() if match else 0
+
     def without_envelope(self, text: str) -> str:
         """Return the text without what a job runner wrote at its start."""
         match = self._envelope.match(text)

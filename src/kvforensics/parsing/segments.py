@@ -50,7 +50,9 @@ def plain_series(texts: pl.Series) -> pl.Series:
 
 def lines(message: str) -> Iterator[str]:
     """Yield the lines of a message; a line that a terminal would overwrite counts as one."""
-    for number, line in enumerate(re.split(r"[\r\n]+", plain(message))):
+    text = plain(message)
+    several = "\n" in text or "\r" in text
+    for number, line in enumerate(re.split(r"[\r\n]+", text) if several else (text,)):
         if number == MAX_LINES:
             return
         if line.strip():
@@ -60,14 +62,17 @@ def lines(message: str) -> Iterator[str]:
 def segments(line: str, prefixes: Prefixes, read: Callable[[str, bool], Known | None]) -> Iterator[Segment]:
     """Yield the records of a line. `read(body, bare)` tells what a body is, or None."""
     text = prefixes.without_envelope(line)
+    start = prefixes.at_start(text)
+    if not start and text[:1].isspace():
+        start = prefixes.at_start(text.lstrip())
+        text = text.lstrip() if start else text
+    whole = read(text[start:], not start)
+    if whole is not None:
+        yield Segment(text[:start] or None, text[start:], whole)
+        return
     spans = prefixes.find(text, MAX_PREFIXES)
     first = spans[0][0] if spans else len(text)
     if first:
-        if spans:
-            whole = read(text, True)
-            if whole is not None and not text[:first].isspace():
-                yield Segment(None, text, whole)
-                return
         yield from _bare(text[:first], prefixes, read)
     at = 0
     while at < len(spans):

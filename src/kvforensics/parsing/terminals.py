@@ -23,6 +23,7 @@ _ATOM = re.compile(
     r"(?:\?|\+|\*|\{[0-9]+(?:,[0-9]*)?\})?(?![?+*{])"
 )
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
+_ANY_ATOM = re.compile(r"\[\^?(?:\\.|[^\]\\])+\]|\\.|[^()|?*+{}^$]")
 _WORDS = re.compile(r"[A-Za-z0-9_]+(?:\|[A-Za-z0-9_]+)*")
 
 
@@ -55,6 +56,26 @@ def characters_of(terminal: TerminalDef) -> frozenset[str] | None:
     if is_constant(terminal):
         return frozenset(map(_folded, terminal.pattern.value))
     return None if terminal.pattern.flags else _characters(terminal.pattern.value)
+
+
+@cache
+def possible_characters(pattern: str) -> frozenset[str]:
+    """Return every character that a text of any pattern may hold, and perhaps some more."""
+    bare = re.sub(r"\(\?(?:[:=!]|<[=!])", "(", pattern)  # groups, look-ahead, look-behind
+    found: set[str] = set()
+    for atom in _ANY_ATOM.findall(bare):
+        found.update(char for char in _ALL if re.fullmatch(atom, char, re.DOTALL))
+    return frozenset(found)
+
+
+def reads_on(pattern: str) -> bool:
+    """Tell whether a pattern looks beyond what it takes."""
+    return re.search(r"\(\?[=!<]|\$|\\[bBZ]", pattern) is not None
+
+
+def holds_all(characters: frozenset[str], text: str) -> bool:
+    """Tell whether all characters of a text are in a set."""
+    return all(holds(characters, char) for char in text)
 
 
 def holds(characters: frozenset[str], char: str) -> bool:
