@@ -82,7 +82,6 @@ def test_the_list_of_commands_is_not_cut():
         ["timeline", "x", "--tz", "Mars/Base"],
         ["timeline", "x", "--carrier", "pigeon"],
         ["timeline", "x", "--since", "2026-05-02", "--until", "2026-05-01"],
-        ["events", "x", "--format", "parquet"],
         ["whatif", "x"],
         ["whatif", "x", "--set", "a=1", "--need-context", "5"],
         ["whatif", "x", "--set", "nonsense"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -295,6 +296,11 @@ class TestEvents:
         assert len(lines) == len(rows) == frame.height == 3 * 2 * 8
         assert frame.schema["at"] == pl.Datetime("us")
         assert json.loads(rows[0]["fields"])["tokens"] == json.loads(frame["fields"][0])["tokens"] == 101134
+
+    def test_parquet_goes_into_a_pipe_as_well(self):
+        done = piped(INCIDENT.read_bytes(), "events", "-", "--kind", "ready", "--format", "parquet")
+        assert done.returncode == 0, done.stderr
+        assert pl.read_parquet(io.BytesIO(done.stdout)).height == 3
 
     def test_filters(self, kv):
         every = kv("events", INCIDENT).out.splitlines()

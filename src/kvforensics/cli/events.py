@@ -1,5 +1,6 @@
 """`kvforensics events`."""
 
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import chain
@@ -67,8 +68,8 @@ def _table(chosen: Table | None, output: str | None) -> Table:
     if chosen is None:
         ending = (output or "").rpartition(".")[2].lower()
         chosen = Table(ending) if ending in {t.value for t in Table} else Table.JSONL
-    if chosen is Table.PARQUET and output in {None, "-"}:
-        raise UsageError("Parquet is no text for a terminal or a pipe", hint="name a file: -o events.parquet")
+    if chosen is Table.PARQUET and output in {None, "-"} and sys.stdout.isatty():
+        raise UsageError("Parquet is no text for a terminal", hint="name a file: -o events.parquet")
     return chosen
 
 
