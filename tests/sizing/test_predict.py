@@ -171,6 +171,11 @@ class TestRefusals:
         assert refused(made, self.fraction) == "swa_cap_mode"
         radix = replace(made, config=launch().config)
         assert predict(radix, self.fraction).tokens > made.pool_tokens
+        values = {**made.config.values, "max_running_requests": None}
+        by_ratio = replace(made, config=replace(made.config, values=values))
+        assert predict(by_ratio, self.fraction).tokens > made.pool_tokens
+        older = replace(made, version=launch(version="0.5.13").version)
+        assert predict(older, self.fraction).tokens > made.pool_tokens
 
     def test_pools_of_another_kind(self):
         assert refused(launch(events=(event("dsv4_sizing"),)), self.fraction) == "special_pool"

@@ -42,6 +42,24 @@ class TestIncident:
         assert len(solve(narrow, 200000).solutions) == 1
 
 
+class TestRisk:
+    def test_a_longer_context_makes_the_request_table_longer(self):
+        answer = solve(incident(running=2048), 200000)
+        assert "request table takes 1.28 GiB more" in answer.solutions[0].risk
+
+    def test_an_unknown_number_of_requests_says_only_what_is_known(self):
+        risk = solve(replace(incident(), max_running_requests=None), 200000).solutions[0].risk
+        assert "own limit must allow" in risk
+        assert "request table" not in risk
+
+    def test_the_chunk_says_what_activations_ask_for(self):
+        assert "chunks of 8192 is 12.0 GiB" in solve(incident(), 200000).solutions[0].risk
+
+    def test_a_tight_headroom_is_named(self):
+        assert "likely" in solve(incident(free=7.2), 200000).solutions[0].risk
+        assert "likely" not in solve(incident(free=9.8), 200000).solutions[0].risk
+
+
 class TestNoSolution:
     def test_more_than_all_memory(self):
         answer = solve(incident(), 400000)

@@ -11,6 +11,7 @@ from kvforensics.findings.scene import Finding, Scene, finding
 from kvforensics.knowledge.knobs import is_drawn
 from kvforensics.settings import UNKNOWN, name_in, same
 from kvforensics.sizing.facts import last_event
+from kvforensics.verdicts.decision import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ def _compare(scene: Scene, launch: Launch, edit: _Pending) -> Iterator[Finding]:
         yield finding(
             "stale_unit",
             launch,
-            f"{setting} was edited to {wanted}, and {launch.id} started with {ran}",
+            f"{setting} was edited to {shown(wanted)}, and {launch.id} started with {shown(ran)}",
             f"The edit did not reach the process.{missing}",
             "systemctl daemon-reload, then restart; then compare the settings line with the unit file."
             if not edit.reloaded
