@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.findings.scene import Finding, Scene, finding
 from kvforensics.settings import UNKNOWN, name_in, same
 from kvforensics.settings.command_line import CONFIG_FILE
-from kvforensics.verdicts.decision import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +35,7 @@ def stale_file(scene: Scene) -> Iterator[Finding]:
         yield finding(
             "stale_unit",
             launch,
-            f"The file asks for {setting} {shown(wanted)}, {launch.id} runs with {shown(ran)}",
+            f"The file asks for {setting} {wanted}, {launch.id} runs with {ran}",
             "The running process was started from another version of the file, or something overrides it.",
             "systemctl daemon-reload, then restart; `systemctl cat` shows what the unit really reads.",
             at=launch.started_at,
