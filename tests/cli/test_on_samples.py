@@ -78,6 +78,11 @@ class TestTimeline:
             d["first"]["path"] for d in done.json["coverage"]["damaged"] if d["kind"] == "unreadable"
         ] == [str(missing)]
 
+    def test_a_folder_is_called_after_its_log_and_not_after_the_readme_beside_it(self, kv):
+        document = kv("timeline", PLAIN.parent, "--format", "json").json
+        assert [service["id"] for service in document["services"]] == [str(PLAIN)]
+        assert len(document["sources"]) == 2
+
     def test_no_input_can_be_read(self, kv, tmp_path):
         done = kv("timeline", tmp_path / "a", tmp_path / "b")
         assert (done.code, done.out) == (3, "")

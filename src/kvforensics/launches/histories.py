@@ -157,7 +157,9 @@ class _Maker:
         name = key.unit or key.container
         if key.host is not None and name is not None:
             return f"{key.host}/{name}"
-        first = next((item for start in starts for item in start.items), None)
+        items = [item for start in starts for item in start.items]
+        telling = (item for item in items if item.event is not None or item.hot is not None)
+        first = next(telling, items[0] if items else None)  # a README beside the logs tells nothing
         return name or "-" if first is None else self.sources[first.source].path
 
     def _launch(self, number: str, start: Start, end: End) -> Launch:
