@@ -116,7 +116,7 @@ def test_a_grown_file_continues_and_gives_the_same_bytes(small_bounds, tmp_path,
     data = FILES[name]
     catalogue, once = tmp_path / "pieces", tmp_path / "once"
     outcomes = []
-    for share in (0.3, 0.6, 0.9, 1):
+    for share in (0.6, 0.8, 0.9, 1):
         size = len(data) if share == 1 else data.rfind(b"\n", 0, int(len(data) * share)) + 1
         write(tmp_path / "logs", name, data[:size])
         outcomes.append(scanned(catalogue, tmp_path / "logs"))
