@@ -119,6 +119,13 @@ class TestFreeMemory:
         v = judged(old, launch(before=92.0, settings={"quantization": "fp8"}))["quantization"]
         assert (v.verdict, v.reason_code, v.attribution) == ("confounded", "free_memory_differs", "none")
 
+    def test_not_where_a_cap_sizes_the_pool(self):
+        t = launch().pool_tokens
+        fallen = launch(before=93.5)
+        v = judged(launch(), launch(before=93.5, cap=fallen.pool_tokens))["max_total_tokens"]
+        assert t - fallen.pool_tokens > 5000
+        assert (v.verdict, v.attribution) == ("effective", "sole")
+
     def test_a_fraction_raised_against_falling_memory(self):
         v = judged(launch(), launch(before=90.0, fraction=0.87))["mem_fraction_static"]
         assert v.effects.pool_tokens.after < v.effects.pool_tokens.before

@@ -65,12 +65,14 @@ def attribute(pair: Situation) -> Attribution:
 
 
 def free_memory_explains(pair: Situation) -> bool:
-    """Whether the memory free before loading explains the pool, the weights being constant: f*dP."""
+    """Whether the memory free before loading explains the pool by f*dP, the weights being as before."""
     old, new = facts(pair.older), facts(pair.newer)
     move = pair.effects.pool_tokens
     if old.before is None or new.before is None or old.after is None or new.after is None:
         return False
     if pair.noise.cell is None or old.fraction is None or move.before is None or move.after is None:
+        return False
+    if "max_total_tokens" in pair.binding:
         return False
     limit = max(_CONSTANT_WEIGHTS_GIB, pair.noise.free_gib)
     if round(abs((old.before - old.after) - (new.before - new.after)), 6) > limit:
