@@ -116,3 +116,11 @@ def test_the_pages_name_every_kind_of_damage():
     kinds = json.loads(schema("timeline"))["$defs"]["damage_kind"]["enum"]
     page = (ROOT / "docs/json.md").read_text("utf-8")
     assert re.findall(r"^\| `([a-z0-9_]+)` \|", page.partition("## Damage")[2], re.MULTILINE) == kinds
+
+
+def test_the_gate_runs_the_test_command_of_the_readme():
+    readme, gate = (ROOT / "README.md").read_text("utf-8"), (ROOT / ".ci/run").read_text("utf-8")
+    for step in ("python3 -m venv", "pip install -q -U pip", "pip install -q -e . --group dev", "/pytest"):
+        shown = step if step.startswith("python3") else f".venv/bin/{step.removeprefix('/')}"
+        assert shown in readme
+        assert step.replace("pip install", 'pip" install') in gate
