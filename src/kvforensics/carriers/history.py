@@ -84,11 +84,19 @@ class _Input:
         spans = [span[basis] for span, _ in self.chunks if basis in span]
         return (min(spans)[0] // SECOND_US, max(end for _, end in spans) // SECOND_US) if spans else ()
 
+    def overlaps(self, basis: str, spans: dict[str, _Span]) -> bool:
+        """Tell whether any chunk holds times of a span."""
+        return basis in spans and any(_meet(own, basis, spans[basis]) for own, _ in self.chunks)
+
     def near(self, basis: str, span: _Span) -> Iterator[pl.DataFrame]:
         """Yield the chunks that hold times of a span."""
         for spans, chunk in self.chunks:
-            if basis in spans and spans[basis][0] <= span[1] and spans[basis][1] >= span[0]:
+            if _meet(spans, basis, span):
                 yield chunk if isinstance(chunk, pl.DataFrame) else pl.read_ipc(chunk)
+
+
+def _meet(spans: dict[str, _Span], basis: str, span: _Span) -> bool:
+    return basis in spans and spans[basis][0] <= span[1] and spans[basis][1] >= span[0]
 
 
 def _spans(marks: pl.DataFrame) -> dict[str, _Span]:
@@ -171,7 +179,7 @@ class History:
         spans = _spans(marks)
         for other in self._inputs:
             common = knowledge.common(other.knowledge)
-            if common is None or common.basis not in spans:
+            if common is None or not other.overlaps(common.basis, spans):
                 continue
             edges = other.edges(common.basis) if common.precision == SECOND_US else ()
             within = ~(marks[common.basis] // SECOND_US).is_in(edges).fill_null(value=False)
