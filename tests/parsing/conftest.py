@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from kvforensics.parsing import Parser
 from kvforensics.parsing.grammar import folder
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from kvforensics.events import EventBlock
+
+
+# No test is timed: the machine may be busy.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def sample_lines(name: str) -> list[str]:

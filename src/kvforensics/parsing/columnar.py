@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvforensics.parsing.prefix import Prefixes
 
 MAX_ACTIVE = 24  # layouts tried on every line
-_OFTEN = 256
+_OFTEN = 256  # lines of a block
 _IDLE = 16  # blocks after which a layout without hits is no longer tried
 
 WORK_SCHEMA = pl.Schema(
@@ -36,7 +36,6 @@ WORK_SCHEMA = pl.Schema(
         "text": pl.String(),
     }
 )
-_FRAME_HEAD = ["row", *BASE_SCHEMA.names()]
 
 
 class Hot(NamedTuple):
@@ -58,10 +57,9 @@ class Columnar:
 
     def __post_init__(self) -> None:
         self._heads = Heads(self.prefixes)
-        self._schemas = {
-            kind: schema_of(self.kinds.grammars[HOT], kind) for kind in self.kinds.grammars[HOT].kinds
-        }
-        self._needles = sorted({n for needles in self.kinds.grammars[HOT].needles.values() for n in needles})
+        grammar = self.kinds.grammars[HOT]
+        self._schemas = {kind: schema_of(grammar, kind) for kind in grammar.kinds}
+        self._needles = sorted({needle for needles in grammar.needles.values() for needle in needles})
         for layout in self.kinds.hot_layouts[-MAX_ACTIVE:]:
             self.activate(layout)
 

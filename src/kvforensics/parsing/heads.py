@@ -88,19 +88,19 @@ class Heads:
         start = len(form.lead) + form.width
         cut = pl.col("text").str.slice(start, pl.col("head") - start)
         tail = headed.select(cut if fits.all() else pl.when(fits).then(cut)).to_series()
-        return tail, {text: self._known(form, text, headed, tail) for text in tail.drop_nulls().unique()}
+        occurring = tail.drop_nulls().unique().to_list()
+        if len(self._tails) >= _REMEMBERED:
+            self._tails.clear()
+        missing = [text for text in occurring if (form.column, text) not in self._tails]
+        if missing:
+            self._read(form, headed.select("text", "head", tail=tail).filter(tail.is_in(missing)))
+        return tail, {text: self._tails[form.column, text] for text in occurring}
 
-    def _known(self, form: Form, text: str, headed: pl.DataFrame, tail: pl.Series) -> Tail | None:
-        key = (form.column, text)
-        if key not in self._tails:
-            row = (tail == text).arg_max()
-            example = headed.row(row, named=True) if row is not None else {}
-            head = self.prefixes.head(example["text"][: example["head"]])
-            if len(self._tails) >= _REMEMBERED:
-                self._tails.clear()
+    def _read(self, form: Form, examples: pl.DataFrame) -> None:
+        for text, end, tail in examples.unique("tail", keep="any").iter_rows():
+            head = self.prefixes.head(text[:end])
             micros = head.inner_at.microsecond if head is not None and head.inner_at is not None else 0
-            self._tails[key] = Tail(micros, head.ranks) if head is not None else None
-        return self._tails[key]
+            self._tails[form.column, tail] = Tail(micros, head.ranks) if head is not None else None
 
 
 def _said(tails: list[_Tails]) -> dict[str, pl.Expr]:

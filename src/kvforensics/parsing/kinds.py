@@ -29,9 +29,7 @@ SYSTEM = "systemd"  # the grammar of lines that are not the server's
 FOREIGN = "foreign"
 KNOWN = "known_"
 
-MAX_LAYOUTS = (
-    128  # of one kind, learnt from the input; then those of the packaged samples are added, and no more
-)
+MAX_LAYOUTS = 128  # of one kind, learnt from the input; then the packaged samples' are added, and no more
 _SYSTEM_IDENT = re.compile(r"systemd(?:-[a-z]+)?|kernel|sudo|su|audit[d]?|init", re.IGNORECASE)
 _LEAD = 24  # characters by which texts are said to begin alike
 _KEY = 6  # characters by which layouts are looked up
@@ -40,7 +38,7 @@ _LONGEST_REMEMBERED = 2_000
 _DIGITS = re.compile("[0-9]+")
 _SHAPE = 200  # characters of a text that make the shape on which a kind fails
 _FAILURES = 8  # texts of one shape on which a kind may fail before Lark is not asked again
-_SHAPES = 20_000
+_SHAPES = 20_000  # such shapes in all; beyond, new ones are tried only for what tells an event
 
 
 class Writer(Enum):
@@ -108,13 +106,11 @@ class Kinds:
 
     def candidates(self, text: str, writer: Writer) -> list[tuple[Grammar, str]]:
         """Return the kinds that a text may be, in the order in which they are tried."""
-        barred = {Writer.SERVER: True, Writer.SYSTEM: False}.get(writer)
         found = []
         for number in self._needles.owners(text):
             grammar, kind = self._kinds[number]
-            if (grammar.name == SYSTEM) is barred:
-                continue
-            if expression(grammar, kind).match(text):
+            other = Writer.SERVER if grammar.name == SYSTEM else Writer.SYSTEM
+            if writer is not other and expression(grammar, kind).match(text):
                 found.append((grammar, kind))
         return found
 
@@ -159,13 +155,15 @@ class Kinds:
         shape = ""
         for grammar, kind in self.candidates(text, writer):
             shape = shape or _DIGITS.sub("0", text[:_SHAPE])
-            if self._failures.get((kind, shape), 0) >= _FAILURES:
+            # What tells an event is asked for whatever it costs; a flood of the others must not cost much.
+            rare = grammar.name != HOT and not kind.startswith(KNOWN)
+            if self._gives_up(kind, shape, rare=rare):
                 continue
             tree = grammar.tree(kind, text)
             if tree is None:
                 self._note_failure(kind, shape)
                 continue
-            if grammar.name == HOT or kind.startswith(KNOWN):
+            if not rare:
                 self._learn(grammar, kind, text)
             return self._known(grammar, kind, grammar.fields(tree))
         return None
@@ -173,6 +171,11 @@ class Kinds:
     def _known(self, grammar: Grammar, kind: str, fields: Mapping[str, Any]) -> Known:
         safe = {name: redact(value) if isinstance(value, str) else value for name, value in fields.items()}
         return Known(kind, safe, grammar.name, kind in grammar.opens)
+
+    def _gives_up(self, kind: str, shape: str, *, rare: bool) -> bool:
+        """Tell whether a kind has failed on texts of this shape, or all kinds on very many, often enough."""
+        many = len(self._failures) >= _SHAPES and not rare
+        return self._failures.get((kind, shape), _FAILURES if many else 0) >= _FAILURES
 
     def _note_failure(self, kind: str, shape: str) -> None:
         if len(self._failures) < _SHAPES or (kind, shape) in self._failures:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kvforensics.records import Origins
 
 LONGEST_TEXT = 4_096  # characters of a line that are kept as evidence
+INHERITED = frozenset({"phase", "process"})  # what the first line of a traceback says of its last one
 MAX_FOLLOWING = 1_024  # lines without a prefix that may belong to one that opened a block
 
 
@@ -234,7 +235,7 @@ def _is_ours(head: Head | None, known: Known | None) -> bool:
 
 
 def _inherited(known: Known, opened: Opened) -> Known:
-    missing = {name: value for name, value in opened.fields.items() if name not in known.fields}
+    missing = {n: v for n, v in opened.fields.items() if n in INHERITED and n not in known.fields}
     return known._replace(fields={**known.fields, **missing}) if missing else known
 
 
