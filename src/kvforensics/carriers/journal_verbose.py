@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HEADER = re.compile(
     rb"\S{1,12} [0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}(?:\.[0-9]+)? \S+ \[(s=[0-9a-f]+;[0-9a-fistxmb=;]+)\]"
 )
-_FIELD = re.compile(rb"    ([A-Z_][A-Z0-9_]{0,63})=(.*)", re.DOTALL)
+_NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _CURSOR_PART = re.compile(rb"(?:^|;)([mt])=([0-9a-f]{1,15})(?=;|$)")
 _BLOB = re.compile(rb"\[[0-9.]+[BKMGTPE] blob data\]")
 _NOTE = re.compile(rb"-- .*|\xe2\x96\x91\xe2\x96\x91.*")
@@ -84,18 +84,19 @@ class _Batch:
         if self._indent and line.startswith(self._indent):
             self._go_on(line[len(self._indent) :])
             return
-        header = _HEADER.fullmatch(line)
+        indented = line.startswith(b"    ")
+        header = None if indented else _HEADER.fullmatch(line)
         if header is not None:
             self.end()
             self._begin(header[1], number)
             return
-        field = _FIELD.fullmatch(line)
-        if field is None or self._row is None:
+        name, sign, value = line[4:].partition(b"=")
+        if not indented or not sign or self._row is None or _NAME.fullmatch(name) is None:
             self._other(line, number, cut=cut)
             return
         self._end_field()
-        self._indent = b" " * (5 + len(field[1]))
-        self._field, self._parts, self._size = _NEEDED.get(field[1]), [field[2]], len(field[2])
+        self._indent = b" " * (5 + len(name))
+        self._field, self._parts, self._size = _NEEDED.get(name), [value], len(value)
         if cut and self._field is not None:
             self._kind = "too_long_line"
 
@@ -121,8 +122,8 @@ class _Batch:
 
     def _end_field(self) -> None:
         if self._field is not None and self._row is not None:
-            value = b"\n".join(self._parts)
-            if _BLOB.fullmatch(value) is None:
+            value = self._parts[0] if len(self._parts) == 1 else b"\n".join(self._parts)
+            if not value.endswith(b" blob data]") or _BLOB.fullmatch(value) is None:
                 self._row[self._field] = value.decode() if is_utf8(value) else value
             elif self._field == "MESSAGE":
                 self._kind = "blob_data"
