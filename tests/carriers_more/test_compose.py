@@ -45,3 +45,10 @@ def test_bars_and_tables_are_no_compose_log():
 
 def test_the_messages_own_bars_stay():
     assert read([b"sglang-1  | a | b", b"sglang-1  | c  |"]).messages == ["a | b", "c  |"]
+
+
+def test_services_of_a_swarm_name_their_node():
+    reading = read([b"sglang.1.x7fq@gpu01    | a", b"sglang.2.k2ab@gpu02    | b"])
+    assert reading.source.carrier == "compose"
+    assert reading.messages == ["a", "b"]
+    assert (reading.origin(1).host, reading.origin(1).container) == ("gpu02", "sglang.2.k2ab")

@@ -163,3 +163,28 @@ def test_more_carriers_than_fit_leave_the_rest_as_text():
     reading = read([message])
     assert reading.frame.height == 1
     assert reading.messages[0].startswith('{"log":')
+
+
+def test_promtails_copy_of_whole_journal_entries():
+    lines = [
+        json.dumps(
+            {
+                "labels": {"job": "journal"},
+                "line": journal(f"[2026-05-20 14:03:11] {n}", n).decode(),
+                "timestamp": "2026-05-20T14:03:11Z",
+            }
+        ).encode()
+        for n in range(5)
+    ]
+    reading = read(lines)
+    assert (reading.source.carrier, reading.source.layers) == ("logs-json", ("journal-json",))
+    assert reading.messages[2] == "[2026-05-20 14:03:11] 2"
+    assert (reading.origin(0).host, reading.origin(0).unit) == ("gpu01", "app.service")
+    assert reading.column("cursor")[2] == "s=1;i=2"
+
+
+def test_newest_first_text_is_turned_round():
+    lines = [b'2026-05-20T14:03:%02dZ {host="h"} line %d' % (n, n) for n in range(30)]
+    reading = read(lines[::-1])
+    assert reading.messages == [f"line {n}" for n in range(30)]
+    assert reading.column("line")[0] == 30

@@ -1,7 +1,8 @@
 """Output of `docker compose logs`: `SERVICE-1  | TEXT`, version 1 (`service_1`) and 2, coloured or not.
 
-With `-t` a stamp follows the prefix; that is docker's own form and is read as a layer. Version 1 begins with
-`Attaching to …`, both say `NAME exited with code N`.
+`docker service logs` names the node as well: `sglang.1.TASK@NODE    | TEXT`. With `-t` a stamp follows the
+prefix; that is docker's own form and is read as a layer. Version 1 begins with `Attaching to …`, both say
+`NAME exited with code N`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Context, Head
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,254}"
-_HEAD = rf"^{ANSI}*(?P<name>{_NAME}) +\|"
+_HEAD = rf"^{ANSI}*(?P<name>{_NAME})(?:@(?P<host>[A-Za-z0-9.-]{{1,255}}))? +\|"
 _PATTERN = rf"{_HEAD}(?:(?:{ANSI} | \x1b\[0?m| )(?P<message>.*)|{ANSI}*)$"
 _EXIT = rf"^{ANSI}*(?P<name>{_NAME}) exited with code [0-9]+{ANSI}*$"
 _LINE = compiled(rf"{_HEAD}(?:{ANSI}* |{ANSI}*$)")
@@ -50,7 +51,9 @@ class Compose:
                 context,
                 {
                     "line": block.numbers(),
-                    "origin": origin_numbers(context.origins, {"container": container}),
+                    "origin": origin_numbers(
+                        context.origins, {"host": parts["host"], "container": container}
+                    ),
                     "message": peeled_messages(parts, lines),
                     "damage": block.damage(),
                 },
