@@ -46,6 +46,6 @@ def poison_file(folder: str, options, job):
     """Read one input, but die of one whose name says so."""
     from kvforensics.scan.work import read_one
 
-    if "poison" in job[0].path:
+    if job[0].path.endswith("poison.log"):
         os.kill(os.getpid(), signal.SIGKILL)
     return read_one(folder, options, job)
