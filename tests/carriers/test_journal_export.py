@@ -260,6 +260,14 @@ def test_secrets_of_a_command_line_do_not_come_out(read):
     assert "--context-length 32768" in cmdline
 
 
+def test_lines_that_end_in_crlf(read):
+    data = (entry(1, "one") + entry(2, "two", _PID="7") + entry(3, "three")).replace(b"\n", b"\r\n")
+    found = read(data)
+    assert found.source.carrier == "journal-export"
+    assert found.messages() == ["one", "two", "three"]
+    assert (found.of(1).pid, found.damage()) == (7, {})
+
+
 def test_order_of_fields_and_unknown_fields_do_not_matter(read):
     data = b"MESSAGE=text\n_PID=7\n__CURSOR=s=a\n__REALTIME_TIMESTAMP=1796062994000000\n__X=1\nLOWER_1=2\n\n"
     found = read(data, carrier="journal-export")

@@ -101,6 +101,9 @@ class _Parser:
                 text, whole = source.read_line()
                 if source.cut:
                     fields.damage = "too_long_line"
+            fields.crlf = fields.crlf or (text.startswith(_FIRST_FIELD) and text.endswith(b"\r"))
+            if fields.crlf:  # the export went through a machine that ends its lines so
+                text = text.removesuffix(b"\r")
             if not text and not whole:
                 return (line, fields.row, fields.damage) if fields.any else None
             if not text:
@@ -151,6 +154,7 @@ class _Fields:
     def __init__(self) -> None:
         self.row: dict[str, Any] = {}
         self.any = False
+        self.crlf = False
         self.damage: str | None = None
 
     def add(self, name: bytes, data: bytes) -> None:
