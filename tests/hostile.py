@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import polars as pl
-from tests.build import START, event, launch
 
 from kvforensics.analysis import Analysis, Coverage, Damaged, Service, Shape
 from kvforensics.changes import Change
@@ -14,6 +13,7 @@ from kvforensics.findings.finding import Finding
 from kvforensics.records import Origin, Origins, Place, Source
 from kvforensics.sizing import reconcile
 from kvforensics.verdicts.verdict import Effect, Effects, Verdict
+from tests.build import START, event, launch
 
 ATTACKS = (
     "<script>window.hit=1</script>",

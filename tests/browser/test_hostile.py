@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from tests import hostile
 
 from kvforensics.compare import compare, select
 from kvforensics.compare.views import as_html
 from kvforensics.report.html import html
+from tests import hostile
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ from kvforensics.cli.inputs import read
 from kvforensics.cli.product import product
 from kvforensics.cli.show import require_launch
 from kvforensics.errors import UsageError
-from kvforensics.report.outputs import TABLES, Kind, Writer, kind_of, table_of
+from kvforensics.report.outputs import TABLES, Kind, Writer, kind_of, require, table_of
+from kvforensics.timewords import zone
 
 
 def report(
@@ -75,16 +76,34 @@ def report(
             "standard output has no ending", hint="name the format with --format, or a file with -o"
         )
     kinds = [format or kind_of(target) for target in targets]
+    require(kinds)
+    if local_tz is not None:
+        zone(local_tz)
+    wanted = kinds_to_hide(redact)
     analysis = read(
         files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
     )
     require_launch(analysis)
-    if redact:
+    if wanted:
         from kvforensics.sharing import share
 
-        analysis = share(analysis, [kind.strip() for kind in redact.split(",") if kind.strip()])
+        analysis = share(analysis, wanted)
     writer = Writer(analysis, release=__version__, local=local_tz or tz, service=service)
     for target, kind in zip(targets, kinds, strict=True):
         made = writer.make(kind, table or table_of(target))
         with product(target) as stream:
             stream.write(made)
+
+
+def kinds_to_hide(words: str | None) -> tuple[str, ...]:
+    """Return the kinds of names that `--redact` lists. Raises UsageError for an unknown one."""
+    if words is None:
+        return ()
+    from kvforensics.sharing import KINDS
+
+    kinds = tuple(kind.strip() for kind in words.split(",") if kind.strip())
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise UsageError(
+            f"nothing to redact is called {', '.join(unknown)}", hint=f"known: {', '.join(KINDS)}"
+        )
+    return kinds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kvforensics.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from kvforensics.analysis import Analysis
     from kvforensics.report.plain import JSON
@@ -65,6 +65,14 @@ def kind_of(path: str) -> Kind:
         where=path,
         hint=f"name it with --format, or end the file in {', '.join(dict.fromkeys(_ENDINGS))}",
     )
+
+
+def require(kinds: Iterable[Kind]) -> None:
+    """Raise MissingExtraError, before anything is read, where a format needs what is not installed."""
+    if any(kind in (Kind.HTML, Kind.SVG, Kind.PNG) for kind in kinds):
+        from kvforensics.report.html import drawing  # noqa: PLC0415
+
+        drawing.require()
 
 
 def table_of(path: str) -> str:

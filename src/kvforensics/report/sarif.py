@@ -46,7 +46,6 @@ def _result(rule: str, level: str, text: str, where: str, evidence: list[JSON]) 
         "ruleId": rule,
         "level": level,
         "message": {"text": text},
-        "logicalLocations": [],
         "partialFingerprints": {"kvforensics/v1": f"{rule}:{where}"},
         "locations": [
             {

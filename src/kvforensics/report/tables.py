@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from kvforensics.report.inert import inert
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvforensics.report.plain import JSON
 
+_FORMULA = ("=", "+", "-", "@")
 _TIME = pl.Datetime("us", "UTC")
 SCHEMAS: dict[str, dict[str, Any]] = {
     "launches": {
@@ -82,16 +85,18 @@ def table(document: JSON, name: str) -> pl.DataFrame:
 
 
 def csv(frame: pl.DataFrame) -> str:
-    """Return a table as CSV. A cell that a spreadsheet would take for a formula starts with an apostrophe."""
-    texts = [pl.col(name) for name, dtype in frame.schema.items() if dtype == pl.String]
-    safe = frame.with_columns(
-        pl.when(text.str.contains(r"^[=+\-@\t\r]"))
-        .then(pl.concat_str(pl.lit("'"), text))
-        .otherwise(text)
-        .alias(text.meta.output_name())
-        for text in texts
-    )
+    """Return a table as CSV: no cell is a spreadsheet's formula, no character steers a terminal.
+
+    A cell that a spreadsheet would take for a formula starts with an apostrophe.
+    """
+    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    safe = frame.with_columns(pl.col(name).map_elements(_cell, return_dtype=pl.String) for name in texts)
     return safe.write_csv(datetime_format="%Y-%m-%dT%H:%M:%S%.6fZ")
+
+
+def _cell(text: str) -> str:
+    shown = inert(text)
+    return f"'{shown}" if text.lstrip().startswith(_FORMULA) or text[:1] in ("\t", "\r") else shown
 
 
 def _launches(document: JSON) -> Iterator[tuple[Any, ...]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 from kvforensics.errors import MissingExtraError
 
 _RELEASE = "6.4"  # of Vega-Lite
+_CLIP = re.compile(r"""( id="|url\(#)clip([0-9]+)("|\))""")
 _SCALE = 2.0  # pixels of a PNG for one of the specification
 # An inline picture takes the page's colours, so that it is at home in a dark page too.
 _INLINE = {
@@ -38,13 +40,13 @@ def require() -> Any:
 
 def svg(specification: dict[str, Any]) -> str:
     """Return a picture by itself."""
-    return str(require().vegalite_to_svg(specification, vl_version=_RELEASE))
+    return _settled(str(require().vegalite_to_svg(specification, vl_version=_RELEASE)), "")
 
 
-def inline_svg(specification: dict[str, Any]) -> str:
-    """Return a picture for the middle of a page, in the colours of that page."""
+def inline_svg(specification: dict[str, Any], name: str) -> str:
+    """Return a picture for the middle of a page, in the colours of that page; `name` is its own there."""
     themed = specification | {"config": {**specification["config"], **_merged(specification["config"])}}
-    return str(require().vegalite_to_svg(themed, vl_version=_RELEASE))
+    return _settled(str(require().vegalite_to_svg(themed, vl_version=_RELEASE)), f"{name}-")
 
 
 def png(specification: dict[str, Any]) -> bytes:
@@ -71,6 +73,17 @@ def bundle() -> str:
     """Return Vega's JavaScript out of the package, in a form that no script element ends early by."""
     made = str(require().javascript_bundle(vl_version=_RELEASE))
     return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _settled(svg: str, prefix: str) -> str:
+    """Number the clips of a picture by itself: Vega counts them over the life of the process."""
+    numbers: dict[str, int] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        number = numbers.setdefault(match[2], len(numbers) + 1)
+        return f"{match[1]}{prefix}clip{number}{match[3]}"
+
+    return _CLIP.sub(renamed, svg)
 
 
 def _merged(config: dict[str, Any]) -> dict[str, Any]:

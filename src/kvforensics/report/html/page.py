@@ -72,9 +72,9 @@ def _part(number: int, service: dict[str, Any], drawn: Service, analysis: Analys
         "chart": _page_chart(data) if data else None,
         "data": series.page_data(data) if data else None,
         "kinds": series.kinds(data) if data else [],
-        "svg": _picture(data) if data else "",
+        "svg": _picture(data, f"chart{number}") if data else "",
         "memory": {row["launch"]: row for row in bars if row["order"] == 0},
-        "memory_svg": drawing.inline_svg(chart.memory_specification(bars, legends=False)) if bars else "",
+        "memory_svg": _memory(bars, f"memory{number}") if bars else "",
         "alt": " ".join(told),
     }
 
@@ -85,9 +85,13 @@ def _page_chart(data: dict[str, Any]) -> dict[str, Any]:
     return drawing.compiled(chart.specification(data | empty, legends=False, kinds=series.kinds(data)))
 
 
-def _picture(data: dict[str, Any]) -> str:
+def _memory(bars: list[dict[str, Any]], name: str) -> str:
+    return drawing.inline_svg(chart.memory_specification(bars, legends=False), name)
+
+
+def _picture(data: dict[str, Any], name: str) -> str:
     few = data | {"samples": series.thin(data["samples"])}
-    return drawing.inline_svg(chart.specification(few, legends=True, kinds=series.kinds(data)))
+    return drawing.inline_svg(chart.specification(few, legends=True, kinds=series.kinds(data)), name)
 
 
 def _title(document: dict[str, Any]) -> str:
