@@ -99,7 +99,7 @@ class Blocks:
     _cut_first: bool = field(default=False, init=False)  # the first line of the next block was cut
 
     def start_at(self, line: int) -> None:
-        """Number the lines from here on; for bytes that go on where others ended."""
+        """Give the next line this number; for bytes that go on where others ended."""
         self._line = line
 
     def chunks(self) -> Iterator[bytes]:

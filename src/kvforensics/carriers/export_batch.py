@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvforensics.carriers.blocks import LINE_BYTES
-from kvforensics.carriers.journal_entries import ABSENT, KEY_FIELDS, NO_MESSAGE, RARE_FIELDS
+from kvforensics.carriers.journal_fields import ABSENT, KEY_FIELDS, NO_MESSAGE, RARE_FIELDS
 
 if TYPE_CHECKING:
     from kvforensics.carriers.export_bytes import ByteReader

@@ -1,19 +1,27 @@
-"""From the fields of journal entries to a record frame: what export, JSON and verbose have in common.
+"""From the entries of a journal to a record frame: what export, JSON and verbose have in common.
 
-Facts: systemd.journal-fields(7) and the sources of systemd 252. A value is text, bytes, a list (a field that
-occurs several times, or a byte array of JSON), None (lost: `journalctl -o json` without `-a`) or `ABSENT`.
 Most entries are a service's own lines, which differ in few fields; what systemd, containers and split lines
-add is looked at only where one of `RARE_FIELDS` is there.
+add is looked at only where one of `RARE_FIELDS` is there. Facts: the sources of systemd 252.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
 from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO, MORE_OPEN, record_frame
+from kvforensics.carriers.journal_fields import (
+    DETAIL_FIELDS,
+    EXTRA_FIELDS,
+    FIELDS_IN_EXTRA,
+    KEY_FIELDS,
+    NO_MESSAGE,
+    RARE_FIELDS,
+    byte_array,
+    plain,
+)
 from kvforensics.records import Origin
 from kvforensics.redaction import redact_argv
 
@@ -21,79 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvforensics.carriers.carrier import Context
+    from kvforensics.carriers.journal_fields import Entries
 
-ABSENT: Any = ""  # of every field but MESSAGE, where emptiness and absence differ
-NO_MESSAGE: Any = False
-
-KEY_FIELDS = (
-    "_HOSTNAME",
-    "_BOOT_ID",
-    "_STREAM_ID",
-    "_PID",
-    "SYSLOG_IDENTIFIER",
-    "_CMDLINE",
-    "_SYSTEMD_UNIT",
-    "_SYSTEMD_INVOCATION_ID",
-)
-RARE_FIELDS = (
-    "UNIT",
-    "USER_UNIT",
-    "MESSAGE_ID",
-    "_LINE_BREAK",
-    "CONTAINER_NAME",
-    "CONTAINER_ID",
-    "CONTAINER_PARTIAL_ID",
-    "OBJECT_SYSTEMD_UNIT",
-    "OBJECT_SYSTEMD_USER_UNIT",
-    "COREDUMP_UNIT",
-    "_SYSTEMD_USER_UNIT",
-    "SYSLOG_PID",
-)
-_DETAIL_FIELDS = (
-    "_COMM",
-    "_TRANSPORT",
-    "PRIORITY",
-    "INVOCATION_ID",
-    "USER_INVOCATION_ID",
-    "CONTAINER_PARTIAL_LAST",
-)
-EXTRA_FIELDS = (
-    "JOB_ID",
-    "JOB_TYPE",
-    "JOB_RESULT",
-    "EXIT_CODE",
-    "EXIT_STATUS",
-    "COMMAND",
-    "EXECUTABLE",
-    "UNIT_RESULT",
-    "N_RESTARTS",
-    "N_DROPPED",
-    "CONFIG_FILE",
-    "CONFIG_LINE",
-    "CPU_USAGE_NSEC",
-    "COREDUMP_SIGNAL",
-    "COREDUMP_SIGNAL_NAME",
-    "COREDUMP_PID",
-)
-_IN_EXTRA = (
-    "MESSAGE_ID",
-    *EXTRA_FIELDS,
-    "UNIT",
-    "USER_UNIT",
-    "OBJECT_SYSTEMD_UNIT",
-    "INVOCATION_ID",
-    "USER_INVOCATION_ID",
-)
-VALUE_FIELDS = (
-    "MESSAGE",
-    "__CURSOR",
-    "__REALTIME_TIMESTAMP",
-    "_SOURCE_REALTIME_TIMESTAMP",
-    "__MONOTONIC_TIMESTAMP",
-)
-FIELDS = (*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS, *_DETAIL_FIELDS, *EXTRA_FIELDS)
-
-_ORIGIN_FIELDS = (*KEY_FIELDS, *RARE_FIELDS, *_DETAIL_FIELDS)
+_ORIGIN_FIELDS = (*KEY_FIELDS, *RARE_FIELDS, *DETAIL_FIELDS)
 _LOOKED_AT = (*_ORIGIN_FIELDS, *EXTRA_FIELDS)
 
 _IDENT, _PID = KEY_FIELDS.index("SYSLOG_IDENTIFIER"), KEY_FIELDS.index("_PID")
@@ -101,58 +39,6 @@ _OWN = ("systemd", "systemd-journald", "systemd-oomd", "systemd-coredump", "syst
 _SUPPRESSED = "a596d6fe7bfa4994828e72309e95d61e"
 _LAST_INSTANT = 1 << 55  # systemd's own bound of a valid time, in microseconds
 _MORE = {"line-max": MORE_CERTAIN, "pid-change": MORE_MAYBE}
-
-
-class Entries(Protocol):
-    """A block of entries in whatever form their carrier read them."""
-
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        ...
-
-    def column(self, field: str) -> list[Any]:
-        """Return the values of one of `VALUE_FIELDS`."""
-        ...
-
-    def keys(self) -> list[tuple[Any, ...]]:
-        """Return the values of `KEY_FIELDS`, one tuple an entry."""
-        ...
-
-    def rare(self) -> list[int]:
-        """Return the places of the entries that have one of `RARE_FIELDS`."""
-        ...
-
-    def value(self, place: int, field: str) -> Any:
-        """Return one value of one entry."""
-        ...
-
-
-class FieldEntries:
-    """Entries as mappings from field to value."""
-
-    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def column(self, field: str) -> list[Any]:
-        """Return the values of one field."""
-        default = NO_MESSAGE if field == "MESSAGE" else ABSENT
-        return [row.get(field, default) for row in self._rows]
-
-    def keys(self) -> list[tuple[Any, ...]]:
-        """Return the values of `KEY_FIELDS`."""
-        return [tuple([row.get(field, ABSENT) for field in KEY_FIELDS]) for row in self._rows]
-
-    def rare(self) -> list[int]:
-        """Return the places of the entries that have one of `RARE_FIELDS`."""
-        rare = frozenset(RARE_FIELDS)
-        return [place for place, row in enumerate(self._rows) if not rare.isdisjoint(row)]
-
-    def value(self, place: int, field: str) -> Any:
-        """Return one value."""
-        return self._rows[place].get(field, ABSENT)
 
 
 class EntryReader:
@@ -252,24 +138,6 @@ def _sparse(values: dict[int, Any], length: int) -> list[Any]:
     return found
 
 
-def plain(value: Any) -> str:
-    """Return a field's value as one text: the first of several, bytes decoded."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, list) and value:
-        as_bytes = _byte_array(value)
-        return plain(value[0]) if as_bytes is None else as_bytes.decode(errors="replace")
-    return ""
-
-
-def _byte_array(value: list[Any]) -> bytes | None:
-    if value and all(type(item) is int and 0 <= item <= 255 for item in value):  # noqa: PLR2004
-        return bytes(value)
-    return None
-
-
 def _messages(values: Sequence[Any], kinds: dict[int, str]) -> tuple[pl.Series, dict[int, bytes]]:
     """Return the messages, and the bytes of those that are not UTF-8; note their damage."""
     raw: dict[int, bytes] = {}
@@ -300,7 +168,7 @@ def _message_bytes(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode(errors="replace")
     if isinstance(value, list):
-        data = _byte_array(value)
+        data = byte_array(value)
         return b"\n".join(map(_message_bytes, value)) if data is None else data
     return b""
 
@@ -338,7 +206,7 @@ def _is_own(row: dict[str, str]) -> bool:
 
 
 def _extra(row: dict[str, str]) -> str:
-    values = {field: row[field] for field in _IN_EXTRA if row[field]}
+    values = {field: row[field] for field in FIELDS_IN_EXTRA if row[field]}
     return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
 

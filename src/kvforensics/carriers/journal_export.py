@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.carriers.blocks import LINE_BYTES, is_utf8
 from kvforensics.carriers.export_batch import ExportBatch, Surroundings
 from kvforensics.carriers.export_bytes import ByteReader
-from kvforensics.carriers.journal_entries import FIELDS, EntryReader
+from kvforensics.carriers.journal_entries import EntryReader
+from kvforensics.carriers.journal_fields import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from kvforensics.carriers.blocks import is_utf8
-from kvforensics.carriers.journal_entries import (
+from kvforensics.carriers.journal_entries import EntryReader
+from kvforensics.carriers.journal_fields import (
     ABSENT,
     FIELDS,
     KEY_FIELDS,
     NO_MESSAGE,
     RARE_FIELDS,
-    EntryReader,
     FieldEntries,
 )
 

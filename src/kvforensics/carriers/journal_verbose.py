@@ -11,7 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kvforensics.carriers.blocks import LINE_BYTES, is_utf8
-from kvforensics.carriers.journal_entries import FIELDS, EntryReader, FieldEntries
+from kvforensics.carriers.journal_entries import EntryReader
+from kvforensics.carriers.journal_fields import FIELDS, FieldEntries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

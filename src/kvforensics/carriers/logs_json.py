@@ -10,7 +10,8 @@ import polars as pl
 
 from kvforensics.carriers.carrier import HEAD_LINES
 from kvforensics.carriers.frames import record_frame
-from kvforensics.carriers.journal_entries import EntryReader, FieldEntries
+from kvforensics.carriers.journal_entries import EntryReader
+from kvforensics.carriers.journal_fields import FieldEntries
 from kvforensics.carriers.json_elements import ELEMENT_BYTES, Elements
 from kvforensics.carriers.json_line import decode_values
 from kvforensics.carriers.shippers import Entry, entries, is_shippers

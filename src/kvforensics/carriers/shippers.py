@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvforensics.carriers.epoch import epoch_us
 from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO
-from kvforensics.carriers.journal_entries import FIELDS
+from kvforensics.carriers.journal_fields import FIELDS
 from kvforensics.carriers.shipper_origins import origin_of
 from kvforensics.records import Origin
 
