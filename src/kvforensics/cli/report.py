@@ -15,7 +15,7 @@ from kvforensics.timewords import zone
 
 
 def report(
-    files: opt.Files,
+    files: opt.FilesOrLive = None,
     output: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,6 +54,7 @@ def report(
     tz: opt.Tz = "UTC",
     carrier: opt.AsCarrier = None,
     config: opt.Config = None,
+    catalog: opt.FromCatalog = None,
 ) -> None:
     """Write postmortem reports, several documents in one run.
 
@@ -63,6 +64,7 @@ def report(
       kvforensics report sglang.export -o incident.html --redact hosts,ips,users,models
       kvforensics report old/ -o changes.csv -o launches.parquet -o findings.sarif
       kvforensics report sglang.export --format openmetrics > pool.om
+      kvforensics report --catalog kv --service gpu01/sglang.service -o gpu01.html
 
     \b
     Endings: .html .md .json .csv .parquet .jsonl (Timesketch) .grafana.json .sarif .om (OpenMetrics)
@@ -81,7 +83,16 @@ def report(
         zone(local_tz)
     wanted = kinds_to_hide(redact)
     analysis = read(
-        files, unit=unit, host=host, since=since, until=until, tz=tz, carrier=carrier, config=config
+        files,
+        catalog=catalog,
+        service=service if catalog is not None else None,
+        unit=unit,
+        host=host,
+        since=since,
+        until=until,
+        tz=tz,
+        carrier=carrier,
+        config=config,
     )
     require_launch(analysis)
     if wanted:

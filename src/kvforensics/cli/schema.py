@@ -10,7 +10,10 @@ from kvforensics.cli.product import write_text
 
 def schema(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="timeline, whatif, events, launches, diff or coverage.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="timeline, whatif, events, launches, diff, coverage or catalogue."
+        ),
     ] = "timeline",
     output: opt.Output = None,
 ) -> None:
@@ -20,7 +23,13 @@ def schema(
     Examples:
       kvforensics schema timeline
       kvforensics schema whatif -o whatif.schema.json
+      kvforensics schema catalogue      # the columns of what a scan writes
     """
+    if name == "catalogue":
+        from kvforensics.scan.schema import schema as columns
+
+        write_text(columns(), output)
+        return
     from kvforensics.report.schema import schema as text
 
     write_text(text(name), output)

@@ -16,12 +16,12 @@ from kvforensics.errors import NoLaunchError
 from kvforensics.options import Options
 from kvforensics.report import tables, timeline_json
 from kvforensics.report.plain import plain
-from kvforensics.scan import store
 from kvforensics.scan.atomic import write_bytes, write_parquet
 from kvforensics.scan.manifest import DONE
 from kvforensics.scan.together import settle
 from kvforensics.scan.whole import (
     COVERAGE,
+    NO_HOST,
     count_coverage,
     coverage_text,
     everything,
@@ -135,7 +135,7 @@ def _partition(table: pl.DataFrame, target: Path) -> None:
     written: set[Path] = set()
     for part in table.partition_by("host", maintain_order=True) or [table]:
         host = part["host"][0] if part.height else None
-        file = target / f"host={store.NULL if host is None else quote(host, safe='-._')}" / "part-0.parquet"
+        file = target / f"host={NO_HOST if host is None else quote(host, safe='-._')}" / "part-0.parquet"
         write_parquet(part.drop("host"), file)
         written.add(file)
     for file in target.glob("host=*/*.parquet"):

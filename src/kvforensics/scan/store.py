@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PUBLIC = ("events", "runtime")
 DATASETS = ("events", "runtime", "pieces", "marks")
-NULL = "__HIVE_DEFAULT_PARTITION__"  # Hive's word for no value: samples without a time, no host
+NO_MONTH = "unknown"  # of samples without a time; pandas cannot read Hive's null partition
 ORIGIN_COLUMNS: dict[str, Any] = {
     "host": pl.String(),
     "unit": pl.String(),
@@ -55,7 +55,7 @@ EVENT_COLUMNS: dict[str, Any] = {
     **ORIGIN_COLUMNS,
 }
 _REST = "kvforensics"  # name of the metadata
-_SLOT_AT = "slot_at"
+SLOT_AT = "slot_at"
 
 
 def write(intake: Intake, folder: Path, name: str, extra: Mapping[str, Any] | None = None) -> tuple[str, ...]:
@@ -68,9 +68,9 @@ def write(intake: Intake, folder: Path, name: str, extra: Mapping[str, Any] | No
     buckets, records, width_us = intake.samples.parts()
     runtime = buckets.join(origins, on="origin", how="left", maintain_order="left").with_columns(
         pl.lit(name).alias("input"),
-        (pl.col("slot") * width_us).cast(pl.Datetime("us")).alias(_SLOT_AT),
+        (pl.col("slot") * width_us).cast(pl.Datetime("us")).alias(SLOT_AT),
     )
-    month = runtime[_SLOT_AT].dt.strftime("%Y-%m").fill_null(NULL).alias("month")
+    month = runtime[SLOT_AT].dt.strftime("%Y-%m").fill_null(NO_MONTH).alias("month")
     months = sorted(month.unique())
     for each in months:
         file = folder / "runtime" / f"month={each}" / f"{name}.parquet"
