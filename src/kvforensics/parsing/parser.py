@@ -21,6 +21,7 @@ from kvforensics.parsing.segments import plain_series
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kvforensics.events import Event
     from kvforensics.records import Origins, Source
 
 
@@ -55,6 +56,7 @@ class Parser:
         ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean))
         seen = frame.select("source", "line", "origin").with_columns(at=at, ours=ours)
         self._note_times(at, frame["at"])
+        self._note_cut_settings(read.events)
         return EventBlock(
             rare=read.events,
             hot=self._joined(hot.frames, read.hot),
@@ -113,6 +115,12 @@ class Parser:
             joined = part if known is None else pl.concat([known, part])
             frames[kind] = joined.sort("row", maintain_order=True)
         return {kind: frame.drop("row") for kind, frame in sorted(frames.items())}
+
+    def _note_cut_settings(self, events: Iterable[Event]) -> None:
+        """Let the source say where a settings line was cut."""
+        for event in events:
+            if event.kind == "server_args" and event.fields.get("truncated"):
+                self._source.add_damage("truncated_repr", event.line)
 
     def _note_times(self, at: pl.Series, carried: pl.Series) -> None:
         """Let the source say when it began and ended where only its lines tell."""
