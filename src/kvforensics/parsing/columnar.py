@@ -105,7 +105,7 @@ class Columnar:
                 if not mine.height:
                     continue
                 self._idle[layout] = 0
-                taken.append(mine.select("row", "at", headed=pl.col("head").is_not_null()))
+                taken.append(mine.select("row", "at", "headed"))
                 if not layout.kind.startswith(KNOWN):
                     base = mine.select("row", "line", "at", "origin", *RANK_TAGS)
                     parts.append((layout, base.hstack(_redacted(read))))

@@ -49,9 +49,9 @@ class Heads:
     def cut(self, work: pl.DataFrame) -> pl.DataFrame:
         """Return the lines whose beginning is understood, with what it says.
 
-        Takes `text`, `at` and `timed`; adds `head` (the prefix's length, null without one), `body`, the rank
-        tags, and fractions of a second to `at` where it is the line's own. A line that begins like a
-        prefix and is none is left out.
+        Takes `text` and `timed` and gives `headed` (there is a prefix), `body` and the rank tags instead;
+        adds fractions of a second to `at` where it is the line's own. A line that begins like a prefix and
+        is none is left out.
         """
         text = pl.col("text")
         ends = sorted({(form.lead, form.close) for form in self._forms})
@@ -71,13 +71,19 @@ class Heads:
             rest &= ~named
             known |= named if len(said) == len(occurring) else tail.is_in(list(said)).fill_null(value=False)
             tails.append((tail.alias(f"tail{len(tails)}"), said))
-        cut = headed.with_columns(
-            pl.when(pl.col("head").is_null())
-            .then(text)
-            .otherwise(text.str.slice(pl.col("head")))
-            .alias("body"),
-            *(tail for tail, _ in tails),
-        ).with_columns(**_said(tails))
+        body = text.str.slice(pl.col("head"))
+        cut = headed.select(
+            "row",
+            "line",
+            "at",
+            "timed",
+            "origin",
+            headed=pl.col("head").is_not_null(),
+            body=body
+            if headed["head"].null_count() == 0
+            else pl.when(pl.col("head").is_null()).then(text).otherwise(body),
+        ).with_columns(tail for tail, _ in tails)
+        cut = cut.with_columns(**_said(tails)).drop("timed", *(tail.name for tail, _ in tails))
         return cut if known.all() else cut.filter(known)
 
     def _tails_of(
