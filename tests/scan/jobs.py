@@ -49,3 +49,18 @@ def poison_file(folder: str, options, job):
     if job[0].path.endswith("poison.log"):
         os.kill(os.getpid(), signal.SIGKILL)
     return read_one(folder, options, job)
+
+
+def deadly_files(folder: str, options, job):
+    """Read one input; die of a poison file each time, and of another one the first time."""
+    from kvforensics.scan.work import read_one
+
+    mark = Path(folder) / ".died"
+    if job[0].path.endswith("kills-once.log") and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return (
+        poison_file(folder, options, job)
+        if job[0].path.endswith("poison.log")
+        else read_one(folder, options, job)
+    )
