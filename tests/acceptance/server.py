@@ -69,6 +69,7 @@ class Start:
     ready: bool = True
     stop_before: str | None = None  # load | pool | summary
     extra: dict[str, list[str]] = field(default_factory=dict)  # stage -> lines (after that stage)
+    tags: tuple[tuple[str, str], ...] = ()  # further rank tags, e.g. (("DP", "0"), ("EP", "1"))
 
     @property
     def rest(self) -> float:
@@ -79,7 +80,7 @@ class Start:
         return floor(self.rest * GIB / self.cell) // self.page * self.page
 
     @property
-    def T(self) -> int:
+    def T(self) -> int:  # noqa: N802 - the pool rule's own symbol
         t = self.profiled
         if self.max_total is not None:
             t = min(t, self.max_total)
@@ -113,9 +114,17 @@ class Start:
         return "server_args=ServerArgs(" + ", ".join(f"{k}={v}" for k, v in values.items()) + ")"
 
     def _tag(self, rank: int) -> str:
-        if self.ranks == 1 and at_least(self.version, "0.4.6.post5"):
-            return ""
-        return f" TP{rank}"
+        tags = [] if self.ranks == 1 and at_least(self.version, "0.4.6.post5") else [f"TP{rank}"]
+        more = dict(self.tags)
+        order = ("DP", "PP", "ATTN_CP", "MOE_DP", "TP", "EP")
+        if not at_least(self.version, "0.5.6"):
+            order = ("DP", "TP", "EP", "PP")
+        more |= {"TP": str(rank)} if tags else {}
+        return "".join(f" {name}{more[name]}" for name in order if name in more)
+
+    def prints(self, pool: Pool) -> bool:
+        """Whether this release prints a line for such a pool."""
+        return at_least(self.version, "0.4.5.post3" if pool.mla else "0.4.1.post7")
 
     def _pool_line(self, pool: Pool, label: str = "KV Cache") -> str:
         tokens = self.T if pool.tokens is None else pool.tokens
@@ -124,106 +133,136 @@ class Start:
         sizes = (
             f"KV size: {size:.2f} GB" if pool.mla else f"K size: {size / 2:.2f} GB, V size: {size / 2:.2f} GB"
         )
+        if not at_least(self.version, "0.4.3.post4"):
+            return f"{label} is allocated. {sizes}."
         return f"{label} is allocated. {dtype}#tokens: {tokens}, {sizes}"
 
     def lines(self, start: datetime) -> list[tuple[datetime, int, str]]:
-        """(time, rank or -1 for the main process, text with prefix)."""
-        out: list[tuple[datetime, int, str]] = []
-        now = start
+        """Return (time, rank or -1 for the main process, text with prefix) of everything it prints."""
+        return _Log(self, start).write()
 
-        def say(text: str, rank: int = -1, dt: float = 0.0) -> None:
-            nonlocal now
-            now = now + timedelta(seconds=dt)
-            stamp = now.strftime("%Y-%m-%d %H:%M:%S" if at_least(self.version, "0.3.4.post2") else "%H:%M:%S")
-            tag = self._tag(rank) if rank >= 0 else ""
-            out.append((now, rank, f"[{stamp}{tag}] {text}"))
 
-        def raw(stage: str) -> None:
-            for text in self.extra.get(stage, []):
-                if text.startswith("|"):
-                    out.append((now, 0, text[1:]))
-                else:
-                    say(text, 0)
+@dataclass
+class _Log:
+    """Writes one start, stage by stage; `left` is the free memory of a rank as the start goes on."""
 
-        say(self.config(), dt=8)
-        raw("config")
-        for r in range(self.ranks):
-            say("Init torch distributed begin.", r, 2 if r == 0 else 0)
-        for r in range(self.ranks):
-            say(f"Load weight begin. avail mem={self.P:.2f} GB", r, 3 if r == 0 else 0)
-        if self.stop_before == "load":
-            raw("load")
-            return out
-        A = self.P - self.W
-        elapsed = "elapsed=170.10 s, " if at_least(self.version, "0.5.9") else ""
-        dtype = "" if at_least(self.version, "0.5.10") else "dtype=torch.bfloat16, "
-        usage = f", mem usage={self.W:.2f} GB." if at_least(self.version, "0.4.3.post4") else ""
-        for r in range(self.ranks):
-            say(
-                f"Load weight end. {elapsed}type=DeepseekV3ForCausalLM, {dtype}avail mem={A:.2f} GB{usage}",
-                r,
-                170 if r == 0 else 0,
-            )
-        raw("load")
-        if self.stop_before == "pool":
-            return out
-        new_order = at_least(self.version, "0.5.14")
-        allocated = 0.0
-        if self.draft is not None and new_order:
-            for r in range(self.ranks):
-                say(f"Load weight begin. avail mem={A:.2f} GB", r)
-            for r in range(self.ranks):
-                say(f"Load weight end. {elapsed}type=DraftModel, avail mem={A:.2f} GB, mem usage=0.00 GB.", r)
-        raw("before_pool")
-        for pool in self.pools:
-            allocated += (
-                ((self.T if pool.tokens is None else pool.tokens) + self.page) * pool.bytes_per_token / GIB
-            )
-            for r in range(self.ranks):
-                say(self._pool_line(pool), r, 1 if r == 0 else 0)
-        if self.draft is not None and new_order:
-            allocated += (self.T + self.page) * self.draft.bytes_per_token / GIB
-            for r in range(self.ranks):
-                say(self._pool_line(self.draft), r)
-        for r in range(self.ranks):
-            say(f"Memory pool end. avail mem={A - allocated - self.after_pools:.2f} GB", r)
-        raw("pool")
-        if self.draft is not None and not new_order:
-            for r in range(self.ranks):
-                say(f"Load weight begin. avail mem={A - allocated - self.after_pools:.2f} GB", r)
-            for r in range(self.ranks):
-                say(
-                    f"Load weight end. {elapsed}type=DFlashDraftModel, {dtype}avail mem={A - allocated - self.after_pools:.2f} GB"
-                    f", mem usage=0.00 GB.",
-                    r,
-                )
-            allocated += (self.T + self.page) * self.draft.bytes_per_token / GIB
-            for r in range(self.ranks):
-                say(self._pool_line(self.draft), r)
-            for r in range(self.ranks):
-                say(f"Memory pool end. avail mem={A - allocated - self.after_pools:.2f} GB", r)
-        if self.stop_before == "summary":
-            raw("summary")
-            return out
-        mem = ""
-        if at_least(self.version, "0.4.7.post1"):
-            mem = f", available_{self.device}_mem={self.free:.2f} GB"
-        chunk = f"chunked_prefill_size={self.settings.get('chunked_prefill_size', 8192)}, "
-        if not at_least(self.version, "0.4.2.post4"):
-            chunk = ""
-        running = self.running if self.running_effective is None else self.running_effective
-        for r in range(self.ranks if not at_least(self.version, "0.4.6.post5") else 1):
-            say(
-                f"max_total_num_tokens={self.T}, {chunk}max_prefill_tokens=16384, "
-                f"max_running_requests={running}, context_len={self.context}{mem}",
-                r,
-                40 if r == 0 else 0,
-            )
-        raw("summary")
-        if self.ready:
-            say("The server is fired up and ready to roll!", dt=3)
-            raw("ready")
-        return out
+    server: Start
+    now: datetime
+    left: float = 0.0
+    out: list[tuple[datetime, int, str]] = field(default_factory=list)
+
+    def since(self, version: str) -> bool:
+        return at_least(self.server.version, version)
+
+    def write(self) -> list[tuple[datetime, int, str]]:
+        server = self.server
+        self.left = server.P
+        self.say(server.config(), dt=8)
+        self.extra("config")
+        self.all("Init torch distributed begin." if self.since("0.3.4.post2") else "Init nccl begin.", dt=2)
+        self.all(f"Load weight begin. avail mem={self.left:.2f} GB", dt=3)
+        for stage, write in (("load", self.weights), ("pool", self.target), ("summary", self.rest)):
+            if server.stop_before == stage:
+                self.extra("" if stage == "pool" else stage)
+                break
+            write()
+        return self.out
+
+    def say(self, text: str, rank: int = -1, dt: float = 0.0) -> None:
+        self.now += timedelta(seconds=dt)
+        stamp = self.now.strftime("%Y-%m-%d %H:%M:%S" if self.since("0.3.4.post2") else "%H:%M:%S")
+        tag = self.server._tag(rank) if rank >= 0 else ""
+        self.out.append((self.now, rank, f"[{stamp}{tag}] {text}"))
+
+    def all(self, text: str, dt: float = 0.0, ranks: int | None = None) -> None:
+        for rank in range(self.server.ranks if ranks is None else ranks):
+            self.say(text, rank, 0 if rank else dt)
+
+    def extra(self, stage: str) -> None:
+        for text in self.server.extra.get(stage, []):
+            if text.startswith("|"):
+                self.out.append((self.now, 0, text[1:]))
+            else:
+                self.say(text, 0)
+
+    def weights(self) -> None:
+        self.left -= self.server.W
+        usage = f", mem usage={self.server.W:.2f} GB." if self.since("0.4.3.post4") else ""
+        self.all(self.loaded("DeepseekV3ForCausalLM", usage), dt=170)
+        self.extra("load")
+
+    def loaded(self, model: str, usage: str) -> str:
+        elapsed = "elapsed=170.10 s, " if self.since("0.5.9") else ""
+        dtype = "" if self.since("0.5.10") else "dtype=torch.bfloat16, "
+        return f"Load weight end. {elapsed}type={model}, {dtype}avail mem={self.left:.2f} GB{usage}"
+
+    def target(self) -> None:
+        draft, early = self.server.draft, self.since("0.5.14")
+        if draft is not None and early:
+            self.draft_weights()
+        self.extra("before_pool")
+        if self.since("0.5.3") and not self.since("0.5.13"):
+            self.say("Using KV cache dtype: torch.bfloat16", 0)
+        for pool in self.server.pools:
+            self.allocate(pool, dt=1)
+        if draft is not None and early:
+            self.allocate(draft)
+        self.left -= self.server.after_pools
+        self.all(f"Memory pool end. avail mem={self.left:.2f} GB")
+        self.extra("pool")
+        if draft is not None and not early:
+            self.draft_weights()
+            self.allocate(draft)
+            self.all(f"Memory pool end. avail mem={self.left:.2f} GB")
+
+    def draft_weights(self) -> None:
+        self.all(f"Load weight begin. avail mem={self.left:.2f} GB")
+        self.all(self.loaded("DFlashDraftModel", ", mem usage=0.00 GB."))
+
+    def allocate(self, pool: Pool, dt: float = 0.0) -> None:
+        tokens = self.server.T if pool.tokens is None else pool.tokens
+        self.left -= (tokens + self.server.page) * pool.bytes_per_token / GIB
+        if self.server.prints(pool):
+            self.all(self.server._pool_line(pool), dt=dt)
+
+    def rest(self) -> None:
+        self.captures()
+        server = self.server
+        memory = f", available_{server.device}_mem={server.free:.2f} GB" if self.since("0.4.7.post1") else ""
+        chunk = f"chunked_prefill_size={server.settings.get('chunked_prefill_size', 8192)}, "
+        running = server.running if server.running_effective is None else server.running_effective
+        self.all(
+            f"max_total_num_tokens={server.T}, {chunk if self.since('0.4.2.post4') else ''}max_prefill_tokens=16384, "
+            f"max_running_requests={running}, context_len={server.context}{memory}",
+            dt=40,
+            ranks=1 if self.since("0.4.6.post5") else None,
+        )
+        self.extra("summary")
+        if server.ready:
+            self.say("The server is fired up and ready to roll!", dt=3)
+            self.extra("ready")
+
+    def captures(self) -> None:
+        usage = f"mem usage={self.server.graphs:.2f} GB"
+        before, after = f"avail mem={self.left:.2f} GB", f"avail mem={self.left - self.server.graphs:.2f} GB"
+        begin = "Capture cuda graph begin. This can take up to several minutes."
+        end = "Capture cuda graph end. Time elapsed: 15.20 s"
+        if self.since("0.5.14"):
+            name = "Capture target decode CUDA graph"
+            per = "num_tokens_per_req" if self.since("0.5.16") else "num_tokens_per_bs"
+            early, late = ("", "bs=[1, 2, 4, 8], ") if self.since("0.5.22") else ("bs=[1, 2, 4, 8], ", "")
+            lines = [
+                f"{name} begin. backend=full, {per}=1, {early}{before}",
+                f"{name} end. {late}elapsed=15.20 s, {usage}, {after}.",
+            ]
+        elif self.since("0.4.6.post5"):
+            lines = [f"{begin} {before}", "Capture cuda graph bs [1, 2, 4, 8]", f"{end}. {usage}. {after}."]
+        elif self.since("0.4.3.post4"):
+            lines = [f"{begin} {before}", f"{end}. {after}. {usage}."]
+        else:
+            lines = [begin, end]
+        for text in lines:
+            self.all(text)
 
 
 def day(hour: int = 9, minute: int = 0, n: int = 20) -> datetime:
