@@ -122,6 +122,11 @@ class Start:
         more |= {"TP": str(rank)} if tags else {}
         return "".join(f" {name}{more[name]}" for name in order if name in more)
 
+    @property
+    def dtype(self) -> str:
+        """What the engine says of the cache's type."""
+        return "torch.float8_e4m3fn" if "fp8" in self.settings.get("kv_cache_dtype", "") else "torch.bfloat16"
+
     def prints(self, pool: Pool) -> bool:
         """Whether this release prints a line for such a pool."""
         return at_least(self.version, "0.4.5.post3" if pool.mla else "0.4.1.post7")
@@ -129,7 +134,7 @@ class Start:
     def _pool_line(self, pool: Pool, label: str = "KV Cache") -> str:
         tokens = self.T if pool.tokens is None else pool.tokens
         size = (tokens + self.page) * pool.bytes_per_token / GIB
-        dtype = "dtype: torch.bfloat16, " if at_least(self.version, "0.5.13") else ""
+        dtype = f"dtype: {self.dtype}, " if at_least(self.version, "0.5.13") else ""
         sizes = (
             f"KV size: {size:.2f} GB" if pool.mla else f"K size: {size / 2:.2f} GB, V size: {size / 2:.2f} GB"
         )
@@ -202,7 +207,7 @@ class _Log:
             self.draft_weights()
         self.extra("before_pool")
         if self.since("0.5.3") and not self.since("0.5.13"):
-            self.say("Using KV cache dtype: torch.bfloat16", 0)
+            self.say(f"Using KV cache dtype: {self.server.dtype}", 0)
         for pool in self.server.pools:
             self.allocate(pool, dt=1)
         if draft is not None and early:
