@@ -76,7 +76,7 @@ def bundle() -> str:
 
 
 def _settled(svg: str, prefix: str) -> str:
-    """Number the clips of a picture by itself: Vega counts them over the life of the process."""
+    """Count the clips of a picture by itself; Vega counts them over the life of the process."""
     numbers: dict[str, int] = {}
 
     def renamed(match: re.Match[str]) -> str:
