@@ -89,7 +89,7 @@ def test_tasks_are_given_out_as_they_are_needed(engine, monkeypatch):
 
 
 def test_nothing_is_reported_to_anybody(engine):
-    from ray._private.usage import usage_lib
+    from ray._common.usage import usage_lib
 
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     assert not usage_lib.usage_stats_enabled()
