@@ -1,0 +1,1 @@
+"""Fuzzing: seeded campaigns with counted cases, and atheris targets, over the same invariants."""
