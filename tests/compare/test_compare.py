@@ -136,6 +136,17 @@ class TestFigures:
         assert made.left.hours == pytest.approx(hours, abs=0.001)
         assert made.left.retracted_per_hour == pytest.approx(2 / hours, abs=0.01)
 
+    def test_groups_add_up(self):
+        base = hostile.samples("s").with_columns(launch=pl.lit("L1"))
+        two = pl.concat([base.with_columns(dp=pl.lit(group, dtype=pl.Int32)) for group in (0, 1)])
+        service = Service("s", "h", "u", (launch("L1"),))
+        made = sides(Analysis((), Coverage(1, 1, 0), (service,), Origins(), two), "L1", "L1")
+        assert (made.left.running_max, made.left.gen_tokens_per_s_mean, made.left.usage_max) == (
+            38,
+            200.0,
+            0.95,
+        )
+
     def test_cached_share(self):
         samples = hostile.samples("s").with_columns(
             launch=pl.lit("L1"), new_tokens=pl.lit(30), cached_tokens=pl.lit(70)

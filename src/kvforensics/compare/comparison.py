@@ -12,6 +12,7 @@ from kvforensics.events import RANK_TAGS
 from kvforensics.knowledge.knobs import FIGURES as MEMORY_FIGURES
 from kvforensics.knowledge.knobs import knob
 from kvforensics.launches.requests import once, refused
+from kvforensics.load import load
 
 if TYPE_CHECKING:
     from kvforensics.analysis import Analysis
@@ -117,47 +118,65 @@ def _version(launch: Launch | None) -> str | None:
     return oldest if oldest == newest else f"{oldest}–{newest or '?'}"
 
 
+_LOAD = (
+    "hours", "usage_mean", "usage_max", "running_mean", "running_max", "queue_mean", "queue_max",
+    "gen_tokens_per_s_mean", "cached_share", "retracted_per_hour", "refused_per_hour",
+)  # fmt: skip
+
+
 def _load(analysis: Analysis, parts: tuple[Part, ...]) -> dict[str, Any]:
     """Return what the samples of a selection add up to."""
     frames = [] if analysis.samples is None else [_rows(analysis.samples, part) for part in parts]
     rows = pl.concat(frames) if frames else None
     if rows is None or rows.is_empty():
-        return dict.fromkeys(
-            ("hours", "usage_mean", "usage_max", "running_mean", "running_max", "queue_mean", "queue_max",
-             "gen_tokens_per_s_mean", "cached_share", "retracted_per_hour", "refused_per_hour")
-        )  # fmt: skip
-    totals = rows.select(
-        usage_mean=pl.col("usage_max").mean().round(4),
-        usage_max=pl.col("usage_max").max(),
-        running_mean=pl.col("running_max").mean().round(2),
-        running_max=pl.col("running_max").max(),
-        queue_mean=pl.col("queue_max").mean().round(2),
-        queue_max=pl.col("queue_max").max(),
-        gen_tokens_per_s_mean=pl.col("gen_tps").mean().round(2),
-        new=pl.col("new_tokens").sum(),
-        cached=pl.col("cached_tokens").sum(),
+        return dict.fromkeys(_LOAD)
+    busy = pl.concat([_within(load(analysis, part.service.id), part, "slot_at", "slot_at") for part in parts])
+    totals = busy.select(
+        usage_mean=pl.col("usage").mean().round(4),
+        usage_max=pl.col("usage").max(),
+        running_mean=pl.col("running").mean().round(2),
+        running_max=pl.col("running").max(),
+        queue_mean=pl.col("queue").mean().round(2),
+        queue_max=pl.col("queue").max(),
     ).row(0, named=True)
     hours = _hours(rows)
-    new, cached = totals.pop("new"), totals.pop("cached")
+    new, cached = (int(rows[name].sum()) for name in ("new_tokens", "cached_tokens"))
     told = rows.select(*_TOLD).to_dicts()
     retracted, turned_away = once(told, "retracted"), sum(refused(told))
     return {
         **totals,
         "hours": None if hours is None else round(hours, 3),
+        "gen_tokens_per_s_mean": _generated(rows),
         "cached_share": round(cached / (new + cached), 4) if new + cached else None,
         "retracted_per_hour": round(retracted / hours, 3) if hours else None,
         "refused_per_hour": round(turned_away / hours, 3) if hours else None,
     }
 
 
-def _rows(samples: pl.DataFrame, part: Part) -> pl.DataFrame:
-    mine = samples.filter(
-        (pl.col("service") == part.service.id) & pl.col("launch").is_in([each.id for each in part.launches])
+def _generated(rows: pl.DataFrame) -> float | None:
+    """Return generated tokens a second: ranks of a data-parallel group say the same, groups are added."""
+    by_bucket = (
+        rows.drop_nulls(["gen_tps", "slot_at"])
+        .group_by("service", "launch", "slot_at", "dp")
+        .agg(pl.col("gen_tps").mean())
+        .group_by("service", "launch", "slot_at")
+        .agg(pl.col("gen_tps").sum())
     )
+    found = by_bucket.sort("service", "launch", "slot_at")["gen_tps"].mean()
+    return round(found, 2) if isinstance(found, float) else None
+
+
+def _rows(samples: pl.DataFrame, part: Part) -> pl.DataFrame:
+    return _within(samples.filter(service=part.service.id), part, "first_at", "last_at")
+
+
+def _within(rows: pl.DataFrame, part: Part, first: str, last: str) -> pl.DataFrame:
+    """Return the rows of a part's launches that touch its time."""
+    mine = rows.filter(pl.col("launch").is_in([each.id for each in part.launches]))
     if part.since is not None:
-        mine = mine.filter(pl.col("last_at") >= part.since)
+        mine = mine.filter(pl.col(last) >= part.since)
     if part.until is not None:
-        mine = mine.filter(pl.col("first_at") < part.until)
+        mine = mine.filter(pl.col(first) < part.until)
     return mine
 
 
