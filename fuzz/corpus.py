@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -17,6 +18,12 @@ ROOT = Path(__file__).parents[1]
 GRAMMARS = ("adjust", "foreign", "scheduler", "startup", "systemd", "trouble")
 SECRET = "sk-7h3-0n3-n0b0dy-m4y-533"
 LONGEST_SEED = 16_000  # bytes of a file that a carrier is fuzzed with
+_KEPT = frozenset(
+    {
+        *("model_path", "context_length", "mem_fraction_static", "max_running_requests", "max_total_tokens"),
+        *("tp_size", "dp_size", "page_size", "chunked_prefill_size", "random_seed", "api_key", "disable_radix_cache"),
+    }
+)
 _DAY = datetime(2026, 5, 20, 8)  # noqa: DTZ001 - as SGLang prints it
 
 
@@ -72,7 +79,18 @@ def known() -> tuple[Known, ...]:
         "dict": (replace(base, version="0.5.23"), replace(base, version="0.5.23", context=100_000)),
         "cap-fraction": (replace(base, max_total=50_000), replace(base, max_total=50_000, f=0.88)),
     }
-    return tuple(Known(name, _log(*pair)) for name, pair in pairs.items())
+    logs = [Known(name, _log(*pair)) for name, pair in pairs.items()]
+    return (*logs, *(Known(f"{log.name}-short", [_short(line) for line in log.lines]) for log in logs))
+
+
+def _short(line: str) -> str:
+    """Return a settings line with the settings that matter here: it is what takes the time."""
+    head, mark, values = line.partition("server_args=")
+    if not mark:
+        return line
+    opening = "{" if values.startswith("{") else "ServerArgs("
+    kept = [pair for pair in values.removeprefix(opening)[:-1].split(", ") if re.split("[=:]", pair)[0].strip("'") in _KEPT]
+    return f"{head}{mark}{opening}{', '.join(kept)}{values[-1]}"
 
 
 def _log(*starts: Start) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.knowledge import VersionRange
+from kvforensics.knowledge import VersionRange, within
 from kvforensics.launches import processes, trail
 from kvforensics.launches.admission import longest_prompt
 from kvforensics.launches.beginnings import is_complete, started_at
@@ -173,7 +173,7 @@ class _Maker:
         tokens = _least(told.summaries, "pool_tokens")
         if tokens is None:
             tokens = _pool_tokens(own)
-        context = _least(told.summaries, "context_len")
+        context = _context_len(told)
         return Launch(
             id=number,
             config=settings,
@@ -242,6 +242,17 @@ def _engine(events: Iterable[Event]) -> str:
 
 def _least(events: Iterable[Event], name: str) -> Any:
     return min((e.fields[name] for e in events if e.fields.get(name) is not None), default=None)
+
+
+def _context_len(told: _Told) -> int | None:
+    """Return the context length of the summaries that are whole: a line may be cut within its last number.
+
+    available_gpu_mem follows from 0.4.7.post1 (managers/scheduler.py).
+    """
+    has_more = within(told.version, "0.4.7.post1", None) is True
+    return _least(
+        (e for e in told.summaries if not has_more or e.fields.get("free_gib") is not None), "context_len"
+    )
 
 
 def _pool_tokens(own: Sequence[Pool]) -> int | None:
