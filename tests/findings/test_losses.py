@@ -20,7 +20,7 @@ class TestConfigLine:
         (one,) = found(launch(truncated=True, events=(line,)))["config_line_lost"]
         assert one.evidence == (Place("log.txt", 12),)
 
-    @pytest.mark.parametrize("kind", ["message_null", "split_lost", "truncated_repr", "message_binary"])
+    @pytest.mark.parametrize("kind", ["message_null", "split_lost", "blob_data", "message_binary"])
     def test_lost_by_the_carrier(self, found, kind):
         made = replace(launch(events=(event("load_begin"),)), config=Config({"tp_size": 8}, "cmdline"))
         (one,) = found(made, source=damaged(kind))["config_line_lost"]
