@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -58,10 +59,8 @@ def kill_and_go_on(folder: Path, kills: int, seed: int, files: int) -> int:
         process = begin(root, catalogue)
         time.sleep(chance.uniform(0, life))
         alive += process.poll() is None
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         process.communicate()
         if (catalogue / "catalogue.json").exists():
             opened = Catalogue(catalogue)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvforensics.options import Options
 from kvforensics.scan.catalogue import TABLES, Catalogue
@@ -14,6 +14,9 @@ from kvforensics.scan.reduce import reduce
 from kvforensics.scan.store import PUBLIC
 from kvforensics.scan.work import Outcome, scan
 from tests.acceptance.server import Start, journal
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Line = tuple[datetime, int, str]
 
@@ -37,9 +40,11 @@ def decoding(minute: int, count: int, salt: int = 0, every: float = 1.0) -> list
             (
                 when,
                 0,
-                f"{stamp} Decode batch. #running-req: {1 + number % 5}, #token: {tokens}, token usage: "
-                f"{0.01 + number % 90 / 100:.2f}, cuda graph: True, gen throughput (token/s): "
-                f"{100 + number % 13 + salt}.25, #queue-req: {number % 3}, ",
+                (
+                    f"{stamp} Decode batch. #running-req: {1 + number % 5}, #token: {tokens}, token usage: "
+                    f"{0.01 + number % 90 / 100:.2f}, cuda graph: True, gen throughput (token/s): "
+                    f"{100 + number % 13 + salt}.25, #queue-req: {number % 3}, "
+                ),
             )
         )
         lines.append(
@@ -50,8 +55,10 @@ def decoding(minute: int, count: int, salt: int = 0, every: float = 1.0) -> list
                 (
                     when,
                     0,
-                    f"{stamp} KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_tokens_gained: 40, "
-                    f"#new_token_ratio: 0.70 -> 0.92",
+                    (
+                        f"{stamp} KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_tokens_gained: 40, "
+                        f"#new_token_ratio: 0.70 -> 0.92"
+                    ),
                 )
             )
     return lines

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics.errors import UsageError
+from kvforensics.scan.whole import NO_HOST
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -42,13 +45,23 @@ class Section:
 
 def fleet(catalogue: Catalogue) -> list[Section]:
     """Return all sections, the empty ones too; each row with a `service` leads to that service's timeline."""
-    tables = {name: _load(catalogue, name) for name in ("launches", "changes", "findings")}
+    try:
+        tables = {name: _load(catalogue, name) for name in ("launches", "changes", "findings")}
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UsageError(
+            "the catalogue has no tables yet",
+            where=str(catalogue.folder),
+            hint="kvforensics reduce --catalog DIR makes them",
+        ) from error
     return [Section(name, title, make(**tables)) for name, title, make in _SECTIONS]
 
 
 def _load(catalogue: Catalogue, name: str) -> pl.DataFrame:
     pattern = f"{catalogue.table(name)}/**/*.parquet"
-    return pl.read_parquet(pattern, hive_partitioning=True, hive_schema={"host": pl.String})
+    table = pl.read_parquet(pattern, hive_partitioning=True, hive_schema={"host": pl.String})
+    return table.with_columns(pl.col("host").replace(NO_HOST, None)).sort(
+        "host", "service", maintain_order=True, nulls_last=True
+    )
 
 
 def _services(launches: pl.DataFrame, changes: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
@@ -77,25 +90,48 @@ def _services(launches: pl.DataFrame, changes: pl.DataFrame, findings: pl.DataFr
 def _edits(changes: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:
     return (
         _idle(changes)
-        .group_by("setting", "reason_code")
+        .group_by("setting")
         .agg(
             times=pl.len(),
             services=pl.col("service").n_unique(),
-            most_by=pl.col("service").mode().sort().first(),
+            edited_by=_names("edited_by"),
+            reason_codes=_names("reason_code"),
+            service=_most("service"),
             last_reason=pl.col("reason").last(),
         )
-        .sort("times", "setting", "reason_code", descending=[True, False, False])
+        .sort("times", "setting", descending=[True, False])
     )
 
 
 def _repeaters(changes: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:
-    return (
-        _idle(changes)
-        .group_by("service", "setting")
-        .agg(times=pl.len(), values=pl.col("after").unique(maintain_order=True).str.join(", "))
-        .filter(pl.col("times") > 1)
-        .sort("times", "service", "setting", descending=[True, False, False])
+    """Return who made the same kind of edit without effect more than once: a person, else a service."""
+    by_person = _repeated(_idle(changes).filter(pl.col("edited_by").is_not_null()), "edited_by")
+    by_service = _repeated(_idle(changes).filter(pl.col("edited_by").is_null()), "service")
+    return pl.concat([by_person, by_service]).sort(
+        "times", "who", "setting", "service", descending=[True, False, False, False]
     )
+
+
+def _repeated(idle: pl.DataFrame, who: str) -> pl.DataFrame:
+    return (
+        idle.with_columns(pl.col(who).alias("who"))
+        .group_by("who", "setting")
+        .agg(
+            times=pl.len(),
+            services=pl.col("service").n_unique(),
+            values=pl.col("after").drop_nulls().unique(maintain_order=True).str.join(", "),
+            service=_most("service"),
+        )
+        .filter(pl.col("times") > 1)
+    )
+
+
+def _names(column: str) -> pl.Expr:
+    return pl.col(column).drop_nulls().unique().sort().str.join(", ").replace("", None)
+
+
+def _most(column: str) -> pl.Expr:
+    return pl.col(column).mode().sort().first()
 
 
 def _unequal(launches: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kvforensics.report.inert import inert
 from kvforensics.report.plain import dumps, plain
 from kvforensics.report.terminal.rows import text
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "kvforensics.fleet/1"
 _MOST_ROWS = 50
+_LONGEST = 2000  # characters of a cell
 
 
 def as_json(sections: Sequence[Section]) -> str:
@@ -63,12 +65,12 @@ def as_html(sections: Sequence[Section], catalogue: str, release: str) -> str:
             "title": each.title,
             "heads": [_head(name) for name in each.rows.columns],
             "numeric": [dtype.is_numeric() for dtype in each.rows.dtypes],
-            "rows": [[_cell(cell) for cell in row] for row in each.rows.iter_rows()],
+            "rows": [[inert(_cell(cell), _LONGEST) for cell in row] for row in each.rows.iter_rows()],
         }
         for each in sections
     ]
     template = environment().get_template("fleet.html.j2")
-    return template.render(parts=parts, catalogue=catalogue, css=asset("page.css"), release=release)
+    return template.render(parts=parts, catalogue=inert(catalogue), css=asset("page.css"), release=release)
 
 
 def _head(name: str) -> str:

@@ -6,6 +6,7 @@ result depends on what was scanned, never on the order, the pieces or the machin
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -30,10 +31,12 @@ from kvforensics.scan.whole import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from kvforensics.analysis import Analysis
+    from kvforensics.events import Event
     from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.engine import Engine
     from kvforensics.scan.manifest import Entry
@@ -55,6 +58,7 @@ SOURCES = {
     "damage": pl.String,  # kinds, joined by a blank
 }
 OWNER = {"host": pl.String, "unit": pl.String}
+EDITOR = {"edited_by": pl.String}  # who last used sudo between the two starts
 
 
 def reduce(catalogue: Catalogue, engine: Engine) -> dict[str, int]:
@@ -69,11 +73,11 @@ def reduce(catalogue: Catalogue, engine: Engine) -> dict[str, int]:
             orient="row",
         )
         for name, frames in rows.items():
-            table = tables.table(document, name)
-            frames.append(table.join(owners, on="service", how="left", maintain_order="left"))
+            table = tables.table(document, name).join(owners, on="service", how="left", maintain_order="left")
+            frames.append(_with_editors(table, analysis) if name == "changes" else table)
     counts = {}
     for name, frames in rows.items():
-        schema = {**tables.SCHEMAS[name], **OWNER}
+        schema = {**tables.SCHEMAS[name], **OWNER, **(EDITOR if name == "changes" else {})}
         table = pl.concat(frames) if frames else pl.DataFrame(schema=schema)
         counts[name] = len(table)
         _partition(table, catalogue.table(name))
@@ -107,6 +111,31 @@ def sources_table(catalogue: Catalogue) -> pl.DataFrame:
         pl.col(name).str.to_datetime(time_unit="us", time_zone="UTC") for name in ("first_at", "last_at")
     )
     return frame.with_columns(*times)
+
+
+def _with_editors(changes: pl.DataFrame, analysis: Analysis) -> pl.DataFrame:
+    rows = [
+        (service.id, newer.id, _editor(service.trail, older.started_at, newer.started_at))
+        for service in analysis.services
+        for older, newer in pairwise(service.launches)
+    ]
+    schema = {"service": pl.String, "to": pl.String, **EDITOR}
+    editors = pl.DataFrame(rows, schema=schema, orient="row")
+    return changes.join(editors, on=["service", "to"], how="left", maintain_order="left")
+
+
+def _editor(trail: Sequence[Event], since: datetime | None, until: datetime | None) -> str | None:
+    if since is None or until is None:
+        return None
+    users = [
+        str(event.fields["user"])
+        for event in trail
+        if event.kind == "sudo_command"
+        and event.fields.get("user")
+        and event.at
+        and since <= event.at <= until
+    ]
+    return users[-1] if users else None
 
 
 def _row(entry: Entry) -> tuple[object, ...]:

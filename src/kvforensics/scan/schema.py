@@ -10,7 +10,7 @@ import polars as pl
 from kvforensics.report import tables
 from kvforensics.samples import Samples
 from kvforensics.scan.catalogue import SCHEMA
-from kvforensics.scan.reduce import OWNER, SOURCES
+from kvforensics.scan.reduce import EDITOR, OWNER, SOURCES
 from kvforensics.scan.store import EVENT_COLUMNS, ORIGIN_COLUMNS, SLOT_AT
 
 PARTITION = {"runtime": "month", **dict.fromkeys(tables.SCHEMAS, "host")}  # a column that the folders tell
@@ -24,7 +24,7 @@ FILES = {
 }
 _ABOUT = {
     "events": "one row a rare event: start-ups, pools, ends, trouble, systemd, edits; one file an input",
-    "runtime": "scheduler lines summed up in time buckets that never span a rare event; one file an input and month",
+    "runtime": "scheduler lines summed up in time buckets; one file an input and month",
     "launches": "one row a start of a server, as in the timeline",
     "changes": "one row a setting that differs between two launches in a row, with its verdict",
     "findings": "one row a finding",
@@ -40,7 +40,7 @@ _MEANING = {
     "text": "the line, secrets redacted",
     "origin": "number of the writer within the input",
     "source": "always 0: the input's place within its own file",
-    "after_line": "line of the last rare event before the bucket, negative where lines descend; very negative: none",
+    "after_line": "line of the last rare event before the bucket, which never spans one; very negative: none",
     "slot": "number of the bucket: microseconds since 1970 over its width",
     SLOT_AT: "start of the bucket, UTC",
     "gen_tps_sum": "sum of the decode lines' tokens a second",
@@ -56,6 +56,7 @@ _MEANING = {
     "status": "done | failed",
     "error": "why it failed",
     "repeated": "records that another input gave too",
+    "edited_by": "who last used sudo between the two starts",
     "damage": "kinds of damage, joined by a blank",
     "first_at": "UTC",
     "last_at": "UTC",
@@ -69,6 +70,7 @@ def columns() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {"events": dict(EVENT_COLUMNS), "runtime": runtime}
     for name, schema in tables.SCHEMAS.items():
         found[name] = {**schema, "unit": OWNER["unit"]}
+    found["changes"] |= EDITOR
     found["sources"] = dict(SOURCES)
     for name, partition in PARTITION.items():
         found[name][partition] = pl.String()
