@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kvforensics.events import Event
     from kvforensics.launches import Launch
 
-_LOST = ("message_null", "message_binary", "split_lost", "too_long_line", "blob_data")  # a cut line is no lost one
+_LOST = ("message_null", "message_binary", "split_lost", "too_long_line", "blob_data")  # not a cut line
 _LATER = frozenset(
     {
         "init_begin",
