@@ -20,6 +20,17 @@ from typing import Any
 from fuzz.campaigns import CAMPAIGNS
 
 
+class _Stop:
+    """Becomes true when the process is told to end: the result so far is still printed."""
+
+    def __init__(self) -> None:
+        self.told = False
+        signal.signal(signal.SIGTERM, self)
+
+    def __call__(self, *_: Any) -> None:
+        self.told = True
+
+
 class HangError(Exception):
     """A case took too long."""
 
@@ -31,6 +42,7 @@ def _hangs(*_: Any) -> None:
 def run(name: str, start: int, cases: int, seconds: float, until: float | None = None) -> dict[str, Any]:
     """Run cases and return how many there were, what failed, and the memory at its highest, in MiB."""
     signal.signal(signal.SIGALRM, _hangs)
+    stop = _Stop()
     failed: list[dict[str, Any]] = []
     begun = time.monotonic()
     number = start
@@ -43,10 +55,12 @@ def run(name: str, start: int, cases: int, seconds: float, until: float | None =
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 why = f"{type(error).__name__}: {error}"[:300]
                 failed.append({"case": number, "why": why, "where": f"{where.filename}:{where.lineno}"})
-                print(f"{name} {number}: {why} ({where.filename}:{where.lineno})", file=sys.stderr, flush=True)  # noqa: T201
+                print(
+                    f"{name} {number}: {why} ({where.filename}:{where.lineno})", file=sys.stderr, flush=True
+                )
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            if until is not None and time.monotonic() - begun > until:
+            if stop.told or (until is not None and time.monotonic() - begun > until):
                 break
     return {
         "campaign": name,
@@ -69,7 +83,7 @@ def main() -> int:
     parser.add_argument("--until", type=float, help="stop after so many seconds")
     options = parser.parse_args()
     result = run(options.campaign, options.start, options.cases, options.seconds, options.until)
-    print(json.dumps(result))  # noqa: T201
+    print(json.dumps(result))
     return 1 if result["failed"] else 0
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fuzz import corpus, damage, invariants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def carriers(number: int, folder: Path) -> None:
@@ -20,7 +20,9 @@ def carriers(number: int, folder: Path) -> None:
     begin = chance.randrange(len(data)) if chance.random() < 0.5 else 0
     data = damage.of_bytes(data[begin : begin + chance.choice((200, 1500, 6000))], chance)
     name = None if chance.random() < 0.7 else chance.choice(invariants.CARRIER_NAMES)
-    cuts = [chance.randrange(len(data) + 1) for _ in range(chance.randrange(6))] if chance.random() < 0.3 else []
+    cuts = (
+        [chance.randrange(len(data) + 1) for _ in range(chance.randrange(6))] if chance.random() < 0.3 else []
+    )
     invariants.carrier(data, name, cuts, chance.choice((1, 100, 4000)) if cuts else 8 << 20)
 
 
@@ -66,7 +68,9 @@ def whole(number: int, folder: Path) -> None:
         cut = chance.randrange(len(made.lines) + 1)
         parts = [made.lines[:cut], made.lines[cut:]]
         paths = [_written(folder / f"part{n}", write(part)) for n, part in enumerate(parts) if part]
-        assert invariants.essence(invariants.whole(paths)) == invariants.essence(said), "cut in two, it says otherwise"
+        assert invariants.essence(invariants.whole(paths)) == invariants.essence(said), (
+            "cut in two, it says otherwise"
+        )
 
 
 def sources(number: int, folder: Path) -> None:

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kvforensics.parsing.kinds import samples
 from tests.acceptance.server import Start
 from tests.carriers_more import wrap
+
+from kvforensics.parsing.kinds import samples
 
 ROOT = Path(__file__).parents[1]
 GRAMMARS = ("adjust", "foreign", "scheduler", "startup", "systemd", "trouble")
@@ -21,7 +22,15 @@ LONGEST_SEED = 16_000  # bytes of a file that a carrier is fuzzed with
 _KEPT = frozenset(
     {
         *("model_path", "context_length", "mem_fraction_static", "max_running_requests", "max_total_tokens"),
-        *("tp_size", "dp_size", "page_size", "chunked_prefill_size", "random_seed", "api_key", "disable_radix_cache"),
+        *(
+            "tp_size",
+            "dp_size",
+            "page_size",
+            "chunked_prefill_size",
+            "random_seed",
+            "api_key",
+            "disable_radix_cache",
+        ),
     }
 )
 _DAY = datetime(2026, 5, 20, 8)  # noqa: DTZ001 - as SGLang prints it
@@ -44,7 +53,9 @@ def lines() -> tuple[str, ...]:
 @cache
 def settings_lines() -> tuple[str, ...]:
     """Return settings lines of both forms, as the sample servers print them."""
-    return tuple(replace(start, version=v).config() for start in _STARTS for v in ("0.3.0", "0.5.11", "0.5.23"))
+    return tuple(
+        replace(start, version=v).config() for start in _STARTS for v in ("0.3.0", "0.5.11", "0.5.23")
+    )
 
 
 @cache
@@ -89,7 +100,11 @@ def _short(line: str) -> str:
     if not mark:
         return line
     opening = "{" if values.startswith("{") else "ServerArgs("
-    kept = [pair for pair in values.removeprefix(opening)[:-1].split(", ") if re.split("[=:]", pair)[0].strip("'") in _KEPT]
+    kept = [
+        pair
+        for pair in values.removeprefix(opening)[:-1].split(", ")
+        if re.split("[=:]", pair)[0].strip("'") in _KEPT
+    ]
     return f"{head}{mark}{opening}{', '.join(kept)}{values[-1]}"
 
 
@@ -104,5 +119,8 @@ def _log(*starts: Start) -> list[str]:
 def docker(text: list[str]) -> bytes:
     """Return a log as docker's json-file keeps it."""
     at = (_DAY + timedelta(seconds=number) for number in range(len(text)))
-    records = ({"log": line + "\n", "stream": "stderr", "time": f"{when:%FT%T}.5Z"} for line, when in zip(text, at, strict=False))
+    records = (
+        {"log": line + "\n", "stream": "stderr", "time": f"{when:%FT%T}.5Z"}
+        for line, when in zip(text, at, strict=False)
+    )
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)

@@ -26,7 +26,6 @@ from kvforensics.report.timeline_json import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 CARRIER_NAMES = (None, *sorted({carrier.name for carrier in CARRIERS}))  # None: told by content
 NEVER_WRONG = frozenset({"unproven", "confounded"})  # what a verdict may become when lines are missing
@@ -147,13 +146,17 @@ def judged(said: Mapping[str, Any] | None) -> dict[str, tuple[str, Any, Any]]:
     }
 
 
-def no_verdict_became_wrong(said: Mapping[str, Any] | None, truth: Mapping[str, tuple[str, Any, Any]]) -> None:
+def no_verdict_became_wrong(
+    said: Mapping[str, Any] | None, truth: Mapping[str, tuple[str, Any, Any]]
+) -> None:
     """Hold the verdicts on a damaged log against those on the whole one."""
     for setting, (verdict, before, after) in judged(said).items():
         assert setting in truth, f"{setting} was not edited: {verdict} from {before!r} to {after!r}"
         right, first, second = truth[setting]
         assert verdict == right or verdict in NEVER_WRONG, f"{setting}: {right} became {verdict}"
-        assert (before, after) == (first, second), f"{setting}: {first!r} to {second!r} became {before!r} to {after!r}"
+        assert (before, after) == (first, second), (
+            f"{setting}: {first!r} to {second!r} became {before!r} to {after!r}"
+        )
 
 
 def essence(said: Mapping[str, Any] | None) -> Any:
