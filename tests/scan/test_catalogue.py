@@ -109,7 +109,7 @@ def test_samples_stand_in_the_folder_of_their_month(fleet):
     ]
 
 
-def test_counts_do_not_wrap(tmp_path):
+def test_counts_do_not_wrap():
     """Polars' sum of UInt32 wraps; every counter here is 64 bits wide."""
     for name, typed in columns().items():
         for column, dtype in typed.items():

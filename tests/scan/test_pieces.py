@@ -17,6 +17,7 @@ from kvforensics.scan.plan import plan
 from kvforensics.scan.work import scan
 from tests.scan.logs import cri, decoding, docker, plain, published, scanned, starts, unit_log
 
+pytestmark = pytest.mark.usefixtures("small_bounds")
 FULL = os.environ.get("KVFORENSICS_FULL")
 ONE = [*starts(0), *decoding(6, 60), *starts(20, context=200000), *decoding(26, 30)]
 NEXT = [*starts(50, f=0.9), *decoding(56, 50, salt=3)]
@@ -35,7 +36,7 @@ FILES = {
 NAMES = sorted(FILES)
 
 
-class InterruptedScanError(Exception):
+class InterruptedScanErrorScanError(Exception):
     pass
 
 
@@ -85,12 +86,12 @@ def some(folder: Path, wanted: list[Path], dies_after: int | None) -> None:
 
     def die(outcome, _item) -> None:
         if dies_after is not None and outcome.read + outcome.continued > dies_after:
-            raise InterruptedScanError
+            raise InterruptedScanErrorScanError
 
     if dies_after is None:
         scanned(folder, *wanted)
         return
-    with contextlib.suppress(InterruptedScanError):
+    with contextlib.suppress(InterruptedScanErrorScanError):
         scan(plan(map(str, wanted), manifest=catalogue.manifest), catalogue, Here(), Options(), progress=die)
 
 
@@ -101,7 +102,7 @@ def some(folder: Path, wanted: list[Path], dies_after: int | None) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(step, min_size=3, max_size=9))
-def test_any_history_gives_the_bytes_of_one_scan(small_bounds, steps):
+def test_any_history_gives_the_bytes_of_one_scan(steps):
     with TemporaryDirectory() as name:
         root, catalogue, once = (Path(name) / part for part in ("logs", "pieces", "once"))
         root.mkdir()
@@ -111,7 +112,7 @@ def test_any_history_gives_the_bytes_of_one_scan(small_bounds, steps):
 
 
 @pytest.mark.parametrize("name", ["one.log", "docker/two-json.log", "pods/0.log"])
-def test_a_grown_file_continues_and_gives_the_same_bytes(small_bounds, tmp_path, name):
+def test_a_grown_file_continues_and_gives_the_same_bytes(tmp_path, name):
     data = FILES[name]
     catalogue, once = tmp_path / "pieces", tmp_path / "once"
     outcomes = []
@@ -125,7 +126,7 @@ def test_a_grown_file_continues_and_gives_the_same_bytes(small_bounds, tmp_path,
     assert published(catalogue) == published(once)
 
 
-def test_a_file_that_ended_within_a_line_or_a_traceback_is_read_anew(small_bounds, tmp_path):
+def test_a_file_that_ended_within_a_line_or_a_traceback_is_read_anew(tmp_path):
     log, catalogue = tmp_path / "logs/a.log", tmp_path / "c"
     beginning = plain(ONE)
     for ending in (b"[2026-05-20 10:00:00 TP0] Decode ba", plain(TRACE[:2])):
@@ -137,7 +138,7 @@ def test_a_file_that_ended_within_a_line_or_a_traceback_is_read_anew(small_bound
         assert (outcome.continued, outcome.read) == (0, 1)
 
 
-def test_what_was_written_while_it_was_read_waits_for_the_next_scan(small_bounds, tmp_path, monkeypatch):
+def test_what_was_written_while_it_was_read_waits_for_the_next_scan(tmp_path, monkeypatch):
     from kvforensics.scan import work
 
     log, catalogue = tmp_path / "logs/a.log", tmp_path / "c"
@@ -157,7 +158,7 @@ def test_what_was_written_while_it_was_read_waits_for_the_next_scan(small_bounds
     assert entry.source["bytes"] == len(plain(ONE))
 
 
-def test_a_truncated_file_is_read_anew(small_bounds, tmp_path):
+def test_a_truncated_file_is_read_anew(tmp_path):
     log, catalogue, once = tmp_path / "logs/a.log", tmp_path / "c", tmp_path / "once"
     write(log.parent, log.name, plain(ONE))
     scanned(catalogue, log)

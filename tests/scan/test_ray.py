@@ -88,7 +88,8 @@ def test_tasks_are_given_out_as_they_are_needed(engine, monkeypatch):
     run.close()
 
 
-def test_nothing_is_reported_to_anybody(engine):
+@pytest.mark.usefixtures("engine")
+def test_nothing_is_reported_to_anybody():
     from ray._common.usage import usage_lib
 
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"

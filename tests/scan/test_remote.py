@@ -98,7 +98,7 @@ def test_a_truncated_object_is_damage(bucket, tmp_path):
     assert list(entry.source["damaged"]) == ["truncated_file"]
 
 
-def test_an_object_that_vanishes_between_plan_and_read(bucket, tmp_path, monkeypatch):
+def test_an_object_that_vanishes_between_plan_and_read(bucket, tmp_path):
     from kvforensics.scan import work
     from kvforensics.scan.engine import Here
     from kvforensics.scan.plan import plan
@@ -143,6 +143,7 @@ def test_a_vanished_bucket_is_told_and_nothing_is_lost(bucket, tmp_path):
     assert "s3://nowhere/x" in done.stderr
 
 
-def test_errors_name_the_url(bucket):
+@pytest.mark.usefixtures("bucket")
+def test_errors_name_the_url():
     with pytest.raises(InputError, match="s3://logs/missing"):
         list(list_remote("s3://logs/missing.log"))
