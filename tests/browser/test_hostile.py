@@ -26,7 +26,7 @@ def test_hostile_text_stays_text(visit, attack):
         page.wait_for_timeout(250)
     box = page.locator("#chart-1").bounding_box()
     for x in range(80, 1100, 8):
-        page.mouse.move(box["x"] + x, box["y"] + 21)
+        page.mouse.move(box["x"] + x, box["y"] + 39)
     page.wait_for_timeout(200)
     assert page.evaluate("window.hit") is None
     assert page.locator("img").count() == 0

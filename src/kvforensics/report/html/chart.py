@@ -14,12 +14,19 @@ COLORS = {POOL: "#2f6fde", CONTEXT: "#d9730d", RUNNING: "#6d4bd8", QUEUED: "#d63
 MARKS = {  # kind of marker: colour, shape
     "change": ("#2f6fde", "triangle-down"),
     "edit without effect": ("#b7791f", "cross"),
-    "retraction": ("#c026a3", "circle"),
-    "refused": ("#7c3aed", "diamond"),
     "out of memory": ("#d92d20", "square"),
     "crash": ("#d92d20", "triangle-up"),
+    "retraction": ("#c026a3", "circle"),
+    "refused": ("#7c3aed", "diamond"),
 }
+ROWS = {
+    "retraction": 28,
+    "refused": 28,
+}  # pixels from the top; there can be many, so they have a row of their own
+FIRST_ROW = 10
 PARTS = {"weights": "#7a869a", "KV pools": "#2f6fde", "graphs and buffers": "#6d4bd8", "free": "#a9c9a4"}
+_HEIGHT = 220  # of the panel of tokens
+_BELOW_MARKS = {"range": [_HEIGHT, 40]}
 _GREY, _RED = "#7a869a", "#d92d20"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TIME_SCALE = {"type": "utc", "domainMin": {"expr": "t0"}, "domainMax": {"expr": "t1"}, "nice": False}
@@ -56,7 +63,7 @@ def specification(chart: dict[str, Any], *, legends: bool, kinds: list[str]) -> 
         "spacing": 8,
         "vconcat": [
             {
-                **_panel(210),
+                **_panel(_HEIGHT),
                 "layer": [*_bands(), *_tokens(legends=legends), _marks(kinds, legends=legends)],
                 **_APART,
             },
@@ -130,7 +137,7 @@ def _bands() -> list[dict[str, Any]]:
             "mark": {**rect, "opacity": 0.16},
             "encoding": {
                 **whole,
-                "y": {"field": "pool_tokens", "type": "quantitative"},
+                "y": {"field": "pool_tokens", "type": "quantitative", "scale": _BELOW_MARKS},
                 "y2": {"field": "context_tokens"},
                 "color": {"value": COLORS[CONTEXT]},
             },
@@ -143,7 +150,7 @@ def _bands() -> list[dict[str, Any]]:
             },
             "encoding": {
                 "x": _x("a"),
-                "y": {"value": 210},
+                "y": {"value": _HEIGHT},
                 "text": {
                     "condition": {"test": f"datum.b - datum.a > {_NARROWEST}", "field": "launch"},
                     "value": "",
@@ -175,6 +182,7 @@ def _tokens(*, legends: bool) -> list[dict[str, Any]]:
                     "field": "tokens",
                     "type": "quantitative",
                     "title": "tokens",
+                    "scale": _BELOW_MARKS,
                     "axis": {"format": "~s", "tickCount": 5},
                 },
                 "color": {
@@ -205,7 +213,7 @@ def _marks(kinds: list[str], *, legends: bool) -> dict[str, Any]:
             "size": 90,
             "opacity": 0.95,
             "clip": True,
-            "yOffset": 7,
+            "yOffset": {"expr": "datum.row"},
             "tooltip": {"expr": "datum.tip"},
         },
         "encoding": {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kvforensics.load import load, pressure
 from kvforensics.memory_parts import memory_parts
 from kvforensics.report import story
-from kvforensics.report.html.chart import CONTEXT, MARKS, POOL
+from kvforensics.report.html.chart import CONTEXT, FIRST_ROW, MARKS, POOL, ROWS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -210,7 +210,7 @@ def _pressure(drawn: Service, analysis: Analysis) -> list[dict[str, Any]]:
 
 def _mark(kind: str, at: str, what: str, where: str) -> dict[str, Any]:
     tip = {"UTC": at[:19].replace("T", " "), "what": what, "log": where}
-    return {"t": milliseconds(at), "kind": kind, "tip": tip}
+    return {"t": milliseconds(at), "kind": kind, "row": ROWS.get(kind, FIRST_ROW), "tip": tip}
 
 
 def place(evidence: dict[str, Any] | None) -> str:
