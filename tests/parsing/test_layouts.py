@@ -127,3 +127,9 @@ def test_the_first_layout_that_fits_is_taken() -> None:
     assert found is not None
     assert found[0] is layout
     assert match_any([layout], "x") is None
+
+
+def test_a_line_of_very_many_pairs_is_not_learnt() -> None:
+    line = "Decode batch, #running-req: 7" + ", a key: 1" * 200
+    assert load("scheduler").parse(line) is not None
+    assert learnt(line) is None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing.kinds import Writer, kinds
-from kvforensics.parsing.needles import Needles
+from kvforensics.parsing.needles import _LONG, Needles
 
 TEXTS = st.text(alphabet="ab: ", max_size=12)
 
@@ -21,6 +22,12 @@ TEXTS = st.text(alphabet="ab: ", max_size=12)
 def test_the_index_finds_what_looking_for_each_finds(needles: dict[int, list[str]], text: str) -> None:
     expected = sorted(owner for owner, constants in needles.items() if any(c in text for c in constants))
     assert Needles(needles).owners(text) == expected
+
+
+@pytest.mark.parametrize("length", [_LONG - 10, _LONG, _LONG + 10])
+def test_long_texts_are_looked_through_as_well(length: int) -> None:
+    needles = Needles({1: ["abcde"], 2: ["nothing"], 3: ["xy"]})
+    assert needles.owners("." * length + "abcdexy") == [1, 3]
 
 
 def test_the_test_of_beginnings_drops_no_kind_that_reads_the_text() -> None:

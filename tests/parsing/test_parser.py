@@ -333,6 +333,7 @@ def test_a_million_shapes_take_bounded_memory() -> None:
         HEAD + "server_args=ServerArgs(" + "(" * 20_000,
         HEAD + "server_args={" + "'a': [" * 20_000,
         "Decode batch, " * 5000,
+        HEAD + "Decode batch, " + "key: 1, " * 100_000,
         ": " * 20_000,
         "\r" * 10_000,
     ],

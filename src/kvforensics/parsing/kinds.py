@@ -35,6 +35,7 @@ _LEAD = 24  # characters by which texts are said to begin alike
 _KEY = 6  # characters by which layouts are looked up
 _REMEMBERED = 20_000
 _LONGEST_REMEMBERED = 2_000
+_LONGEST_HOT = 4_096  # characters; the longest line of a scheduler has 500
 _DIGITS = re.compile("[0-9]+")
 _SHAPE = 200  # characters of a text that make the shape on which a kind fails
 _FAILURES = 8  # texts of one shape on which a kind may fail before Lark is not asked again
@@ -157,7 +158,7 @@ class Kinds:
             shape = shape or _DIGITS.sub("0", text[:_SHAPE])
             # What tells an event is asked for whatever it costs; a flood of the others must not cost much.
             rare = grammar.name != HOT and not kind.startswith(KNOWN)
-            if self._gives_up(kind, shape, rare=rare):
+            if self._gives_up(kind, shape, rare=rare) or (grammar.name == HOT and len(text) > _LONGEST_HOT):
                 continue
             tree = grammar.tree(kind, text)
             if tree is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from lark import UnexpectedInput
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from kvforensics.parsing.grammar import Grammar
 
+MAX_ITEMS = 96  # of one layout: beyond, its expression would grow without bound
 FROZEN = "KEY"  # a terminal of this name is part of a layout by its text
 
 
@@ -110,7 +111,9 @@ class Layout:
 
 def learn(grammar: Grammar, kind: str, text: str, tree: Tree[Token]) -> Layout | None:
     """Return the layout of a text that Lark has parsed as this kind, or None where none can be proved."""
-    steps = list(_steps(grammar.parser(kind), text))
+    steps = list(islice(_steps(grammar.parser(kind), text), 2 * MAX_ITEMS))
+    if len(steps) == 2 * MAX_ITEMS:
+        return None
     items: list[str | Slot] = []
     columns = {token.start_pos: rule for rule, token in grammar.slots(tree)}
     constants: dict[str, Any] = {}
@@ -129,7 +132,12 @@ def learn(grammar: Grammar, kind: str, text: str, tree: Tree[Token]) -> Layout |
         if characters is None:
             return None
         items.append(Slot(column, token.type, pattern_of(terminal), width_of(terminal), characters))
-    if not items or not _ends_are_certain(items) or not _tokens_are_certain(items, steps):
+    if (
+        not items
+        or len(items) > MAX_ITEMS
+        or not _ends_are_certain(items)
+        or not _tokens_are_certain(items, steps)
+    ):
         return None
     rivals, barred = _rivals(grammar, kind, items[0])
     layout = Layout(grammar.name, kind, tuple(items), tuple(constants.items()), rivals, barred)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _GRAM = 4
+_LONG = 20_000  # characters from which on looking for each constant takes less time and memory
 
 
 class Needles:
@@ -39,7 +40,8 @@ class Needles:
         for constant, numbers in self._short:
             if constant in text:
                 found.update(numbers)
-        for gram in self._by_gram.keys() & _grams(text):
+        grams = self._by_gram.keys() & _grams(text) if len(text) <= _LONG else self._by_gram.keys()
+        for gram in grams:
             for constant, numbers in self._by_gram[gram]:
                 if constant in text:
                     found.update(numbers)

@@ -56,7 +56,7 @@ class Parser:
         ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean))
         seen = frame.select("source", "line", "origin").with_columns(at=at, ours=ours)
         self._note_times(at, frame["at"])
-        self._note_cut_settings(read.events)
+        self._note_damage(read.events, frame)
         return EventBlock(
             rare=read.events,
             hot=self._joined(hot.frames, read.hot),
@@ -116,11 +116,15 @@ class Parser:
             frames[kind] = joined.sort("row", maintain_order=True)
         return {kind: frame.drop("row") for kind, frame in sorted(frames.items())}
 
-    def _note_cut_settings(self, events: Iterable[Event]) -> None:
-        """Let the source say where a settings line was cut."""
+    def _note_damage(self, events: Iterable[Event], frame: pl.DataFrame) -> None:
+        """Let the source say where a settings line was cut, and where the journal dropped messages."""
         for event in events:
             if event.kind == "server_args" and event.fields.get("truncated"):
                 self._source.add_damage("truncated_repr", event.line)
+            elif event.kind == "suppressed":
+                carrier = frame.filter(pl.col("line") == event.line)["damage"]
+                if "rate_limited" not in carrier:
+                    self._source.add_damage("rate_limited", event.line)
 
     def _note_times(self, at: pl.Series, carried: pl.Series) -> None:
         """Let the source say when it began and ended where only its lines tell."""

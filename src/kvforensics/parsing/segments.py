@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_LINES = 4_096  # of one message
 MAX_PREFIXES = 64  # of one line
+LONGEST_WHOLE = 20_000  # characters behind an inner prefix that are tried as one body
 
 _ANSI = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -95,7 +96,7 @@ def _headed(
     """Return the segment of the first prefix, and how many prefixes are done with it."""
     start, end = spans[0]
     head = text[start:end]
-    whole = read(text[end:], False)
+    whole = read(text[end:], False) if len(text) - end <= LONGEST_WHOLE else None
     if whole is not None or len(spans) == 1:
         return len(spans), Segment(head, text[end:], whole)
     cut = spans[1][0]
