@@ -59,7 +59,8 @@ def fleet(catalogue: Catalogue) -> list[Section]:
 def _load(catalogue: Catalogue, name: str) -> pl.DataFrame:
     pattern = f"{catalogue.table(name)}/**/*.parquet"
     table = pl.read_parquet(pattern, hive_partitioning=True, hive_schema={"host": pl.String})
-    return table.with_columns(pl.col("host").replace(NO_HOST, None)).sort(
+    utc = pl.col(pl.Datetime).dt.replace_time_zone(None)
+    return table.with_columns(pl.col("host").replace(NO_HOST, None), utc).sort(
         "host", "service", maintain_order=True, nulls_last=True
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kvforensics.report.inert import inert
@@ -80,6 +81,8 @@ def _head(name: str) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return "–"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(plain(value))

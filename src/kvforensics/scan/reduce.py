@@ -1,11 +1,12 @@
 """From the contents of a catalogue to launches, changes and findings: the reduce over all inputs.
 
-Hosts that share no input are reduced apart, so that memory is bounded by the largest of such groups. The
-result depends on what was scanned, never on the order, the pieces or the machines in which it was.
+Hosts that share no input are reduced apart, each group by a worker, so that memory is bounded by the largest
+of such groups. The result depends on what was scanned, never on the order, the pieces or the machines in which it was.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,6 +19,8 @@ from kvforensics.options import Options
 from kvforensics.report import tables, timeline_json
 from kvforensics.report.plain import plain
 from kvforensics.scan.atomic import write_bytes, write_parquet
+from kvforensics.scan.catalogue import Catalogue
+from kvforensics.scan.engine import Here
 from kvforensics.scan.manifest import DONE
 from kvforensics.scan.together import settle
 from kvforensics.scan.whole import (
@@ -31,13 +34,12 @@ from kvforensics.scan.whole import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
     from pathlib import Path
 
     from kvforensics.analysis import Analysis
     from kvforensics.events import Event
-    from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.engine import Engine
     from kvforensics.scan.manifest import Entry
 
@@ -58,46 +60,71 @@ SOURCES = {
     "damage": pl.String,  # kinds, joined by a blank
 }
 OWNER = {"host": pl.String, "unit": pl.String}
+FEW_GROUPS = 8  # are reduced in this process
 EDITOR = {"edited_by": pl.String}  # who last used sudo between the two starts
 
 
 def reduce(catalogue: Catalogue, engine: Engine) -> dict[str, int]:
-    """Settle what overlaps and write the tables of a catalogue anew; return their numbers of rows."""
+    """Settle what overlaps and write the tables of a catalogue anew; return their numbers of rows.
+
+    A group of hosts that cannot be judged does not stop the others: its error is raised at the end.
+    """
     settle(catalogue, engine)
-    rows: dict[str, list[pl.DataFrame]] = {name: [] for name in tables.SCHEMAS}
-    for analysis in analyses(catalogue):
-        document = timeline_json.timeline(analysis)
-        owners = pl.DataFrame(
-            [(service["id"], service["host"], service["unit"]) for service in document["services"]],
-            schema={"service": pl.String, **OWNER},
-            orient="row",
-        )
-        for name, frames in rows.items():
-            table = tables.table(document, name).join(owners, on="service", how="left", maintain_order="left")
-            frames.append(_with_editors(table, analysis) if name == "changes" else table)
+    entries = everything(catalogue)
+    found, failure = _reduced(catalogue, engine, groups(entries))
     counts = {}
-    for name, frames in rows.items():
-        schema = {**tables.SCHEMAS[name], **OWNER, **(EDITOR if name == "changes" else {})}
-        table = pl.concat(frames) if frames else pl.DataFrame(schema=schema)
+    for name in tables.SCHEMAS:
+        frames = [parts[name] for _, parts in sorted(found.items())]
+        table = pl.concat([pl.DataFrame(schema=_schema(name)), *frames])
         counts[name] = len(table)
         _partition(table, catalogue.table(name))
     sources = sources_table(catalogue)
     counts["sources"] = len(sources)
     write_parquet(sources, catalogue.table("sources") / "sources.parquet")
-    coverage = count_coverage(catalogue, everything(catalogue))
-    write_bytes(coverage_text(coverage).encode(), catalogue.folder / COVERAGE)
+    write_bytes(coverage_text(count_coverage(catalogue, entries)).encode(), catalogue.folder / COVERAGE)
     catalogue.manifest.pack()
     catalogue.collect()
+    if failure is not None:
+        raise failure
     return counts
 
 
-def analyses(catalogue: Catalogue, options: Options | None = None) -> Iterator[Analysis]:
-    """Give an analysis for each group of hosts that share inputs, in the order of their first input."""
-    for entries in groups(everything(catalogue)):
-        try:
-            yield analysis_of(intake_of(catalogue, entries), options or Options())
-        except NoLaunchError:
-            continue
+def reduce_group(folder: str, group: tuple[int, Sequence[Entry]]) -> dict[str, pl.DataFrame]:
+    """Return the rows of every table that one group of hosts gives. Runs in a worker."""
+    try:
+        analysis = analysis_of(intake_of(Catalogue(folder), group[1]), Options())
+    except NoLaunchError:
+        return {}
+    document = timeline_json.timeline(analysis)
+    owners = pl.DataFrame(
+        [(service["id"], service["host"], service["unit"]) for service in document["services"]],
+        schema={"service": pl.String, **OWNER},
+        orient="row",
+    )
+    parts = {
+        name: tables.table(document, name).join(owners, on="service", how="left", maintain_order="left")
+        for name in tables.SCHEMAS
+    }
+    return {**parts, "changes": _with_editors(parts["changes"], analysis)}
+
+
+def _reduced(
+    catalogue: Catalogue, engine: Engine, grouped: Sequence[Sequence[Entry]]
+) -> tuple[dict[int, dict[str, pl.DataFrame]], Exception | None]:
+    """Return the tables' rows of each group that has any, and the first error."""
+    found: dict[int, dict[str, pl.DataFrame]] = {}
+    failure: Exception | None = None
+    chosen = engine if len(grouped) >= FEW_GROUPS else Here()
+    work = partial(reduce_group, str(catalogue.folder))
+    for (number, _), parts, error in chosen.run(work, enumerate(grouped)):
+        failure = failure or error
+        if parts:
+            found[number] = parts
+    return found, failure
+
+
+def _schema(name: str) -> dict[str, Any]:
+    return {**tables.SCHEMAS[name], **OWNER, **(EDITOR if name == "changes" else {})}
 
 
 def sources_table(catalogue: Catalogue) -> pl.DataFrame:
