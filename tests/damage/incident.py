@@ -61,7 +61,9 @@ def docker(lines) -> bytes:
     for number, line in enumerate(lines):
         at = f"{BEGIN + timedelta(seconds=number):%FT%T}.5Z"
         text = line + "\n"
-        made += [{"log": text[i : i + 16384], "stream": "stderr", "time": at} for i in range(0, len(text), 16384)]
+        made += [
+            {"log": text[i : i + 16384], "stream": "stderr", "time": at} for i in range(0, len(text), 16384)
+        ]
     return b"".join(json.dumps(record).encode() + b"\n" for record in made)
 
 

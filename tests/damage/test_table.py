@@ -57,7 +57,11 @@ class TestMessages:
 
     def test_binary(self, tmp_path):
         def change(row, record):
-            return {**record, "MESSAGE": [*b"caf\xe9 ", *row[3].encode()]} if "Load weight begin" in row[3] else record
+            return (
+                {**record, "MESSAGE": [*b"caf\xe9 ", *row[3].encode()]}
+                if "Load weight begin" in row[3]
+                else record
+            )
 
         doc = read(tmp_path, journal(change))
         is_right(doc)
@@ -74,7 +78,9 @@ class TestMessages:
 
     def test_split(self, tmp_path):
         long = "x" * 40_000
-        lines = docker([*texts(starts=(BASE,)), long, *texts(starts=(WIDE,), begin=BEGIN + HOUR)]).splitlines(keepends=True)
+        lines = docker([*texts(starts=(BASE,)), long, *texts(starts=(WIDE,), begin=BEGIN + HOUR)]).splitlines(
+            keepends=True
+        )
         at = next(n for n, line in enumerate(lines) if b"xxx" in line) + 1
         doc = read(tmp_path, b"".join(lines[:at] + lines[at + 2 :]))
         is_right(doc)
@@ -137,12 +143,20 @@ class TestGaps:
         said = "Suppressed 4711 messages from sglang.service"
 
         def change(row, record):
-            return {**record, "MESSAGE": said, "_SYSTEMD_UNIT": "systemd-journald.service", "SYSLOG_IDENTIFIER": "systemd-journald", "_CMDLINE": "", "_PID": "7",
+            return {**record, "MESSAGE": said, "_SYSTEMD_UNIT": "systemd-journald.service", "SYSLOG_IDENTIFIER": "systemd-journald", "_CMDLINE": "", "_PID": "7", "MESSAGE_ID": "a596d6fe7bfa4994828e72309e95d61e",
                     "_SYSTEMD_INVOCATION_ID": "f" * 32} if row[3].endswith("TP1] Init torch distributed begin.") else record  # fmt: skip
 
         doc = read(tmp_path, journal(change))
         is_right(doc)
         assert damage(doc) == {"rate_limited": 2}
+        assert "rate_limited" in findings(doc)
+
+    def test_rate_limited_in_text(self, tmp_path):
+        said = b"May 20 08:00:09 node1 systemd-journald[7]: Suppressed 4711 messages from sglang.service\n"
+        lines = short().splitlines(keepends=True)
+        doc = read(tmp_path, b"".join([lines[0], said, *lines[1:]]))
+        is_right(doc)
+        assert damage(doc) == {"rate_limited": 1}
         assert "rate_limited" in findings(doc)
 
     def test_gap(self, tmp_path):
@@ -170,7 +184,10 @@ class TestClocks:
         """The clock is set back, or forward, in the middle of the second launch."""
         made = rows()
         half = len(made) * 3 // 4
-        lines = [at_another_time(text, timedelta(seconds=step)) if n >= half else text for n, (*_, text) in enumerate(made)]
+        lines = [
+            at_another_time(text, timedelta(seconds=step)) if n >= half else text
+            for n, (*_, text) in enumerate(made)
+        ]
         doc = read(tmp_path, plain(lines))
         is_right(doc)
         assert len(launches(doc)) == 2
@@ -184,7 +201,9 @@ class TestClocks:
         """Local times: an hour comes twice, or not at all, while the first launch starts."""
         change = datetime(2026, 10, 25, 3) if begin.month == 10 else datetime(2026, 3, 29, 2)
         shift = timedelta(hours=-1 if begin.month == 10 else 1)
-        lines = [at_another_time(text, shift) if at >= change else text for _, at, _, text in rows(begin=begin)]
+        lines = [
+            at_another_time(text, shift) if at >= change else text for _, at, _, text in rows(begin=begin)
+        ]
         doc = read(tmp_path, plain(lines), tz="Europe/Berlin")
         is_right(doc)
         first = launches(doc)[0]
@@ -217,7 +236,9 @@ class TestBytes:
         is_right(doc)
         assert damage(doc) == {}
 
-    @pytest.mark.parametrize("data", [b"", b"\n\n", bytes(range(256)) * 40, random.Random(1).randbytes(20_000)])
+    @pytest.mark.parametrize(
+        "data", [b"", b"\n\n", bytes(range(256)) * 40, random.Random(1).randbytes(20_000)]
+    )
     def test_empty_and_binary(self, tmp_path, data):
         with pytest.raises(NoLaunchError, match="no SGLang launch"):
             read(tmp_path, data)
@@ -309,7 +330,9 @@ class TestFiles:
 
 def test_many_shapes(tmp_path):
     """Lines that are all of another shape: counted, and told apart only up to a bound."""
-    names = [f"[2026-05-20 12:00:00 TP0] {' '.join(word(n * 7 + k) for k in range(3))}" for n in range(30_000)]
+    names = [
+        f"[2026-05-20 12:00:00 TP0] {' '.join(word(n * 7 + k) for k in range(3))}" for n in range(30_000)
+    ]
     doc = read(tmp_path, plain([*texts(), *names]))
     is_right(doc)
     assert doc["coverage"]["unknown"] == 30_000
@@ -331,5 +354,3 @@ def test_the_table_names_a_test_for_each_kind():
     named = re.findall(r"`(test_[a-z0-9_]+)`", page)
     own = set(re.findall(r"def (test_[a-z0-9_]+)\(", Path(__file__).read_text()))
     assert own - {"test_the_table_names_a_test_for_each_kind"} == set(named)
-    schema = Path(__file__).parents[2].joinpath("src/kvforensics/report/timeline.schema.json")
-    assert schema.exists() is schema.exists()

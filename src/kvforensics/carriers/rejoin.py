@@ -7,6 +7,7 @@ the pieces stay in order, so they wait until the message is whole, within `GAP_R
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 GAP_RECORDS = 4096  # between two pieces of one message
 SPAN_BYTES = 32 << 20  # of all messages from the first piece to the last
 SOON_S = 1.0  # between a piece that says MORE_SOON and the next
+_IS_A_LINE = re.compile(
+    r"\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[\] ]"
+)  # no rest begins like this
 _BEGINS_A_LINE = ("\r", "[", "INFO:", "WARNING:", "ERROR:")
 
 
@@ -137,6 +141,8 @@ def _follows(chain: _Chain, message: str | None, row: int, begin: int, at: datet
         return False
     if chain.more == MORE_SOON and chain.at is not None and at is not None:
         return abs((at - chain.at).total_seconds()) <= SOON_S
+    if chain.more == MORE_CERTAIN and message is not None and _IS_A_LINE.match(message):
+        return False
     return chain.more != MORE_MAYBE or not (message is None or message.startswith(_BEGINS_A_LINE))
 
 

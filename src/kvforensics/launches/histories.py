@@ -250,9 +250,9 @@ def _context_len(told: _Told) -> int | None:
     available_gpu_mem follows from 0.4.7.post1 (managers/scheduler.py).
     """
     has_more = within(told.version, "0.4.7.post1", None) is True
-    return _least(
-        (e for e in told.summaries if not has_more or e.fields.get("free_gib") is not None), "context_len"
-    )
+    whole = (e for e in told.summaries if not has_more or e.fields.get("free_gib") is not None)
+    least: int | None = _least(whole, "context_len")
+    return least
 
 
 def _pool_tokens(own: Sequence[Pool]) -> int | None:

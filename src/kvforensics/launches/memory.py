@@ -25,12 +25,23 @@ _POOL_LINES = frozenset(
 
 
 def by_rank(events: Iterable[Event]) -> dict[Ranks, list[Event]]:
-    """Return the start-up events of each rank, in order."""
+    """Return the start-up events of each rank, in order, each once however often it was delivered."""
     ranks: dict[Ranks, list[Event]] = {}
     for event in events:
         if event.kind in STAGES:
             ranks.setdefault(event.ranks, []).append(event)
-    return ranks
+    return {rank: _once(own) for rank, own in ranks.items()}
+
+
+def _once(events: list[Event]) -> list[Event]:
+    """Leave out repeated lines where a load shows that they are copies: no rank does it twice in a second.
+
+    Equal pool lines alone are two pools.
+    """
+    loads = [event.text for event in events if event.kind in ("load_begin", "load_end")]
+    if None in loads or len(set(loads)) == len(loads):
+        return events
+    return list({event.text: event for event in reversed(events)}.values())[::-1]
 
 
 def memory(ranks: Mapping[Ranks, Sequence[Event]], version: VersionRange) -> Memory:
