@@ -51,15 +51,17 @@ def attribute(pair: Situation) -> Attribution:
     if free_memory_explains(pair):
         by = "several" if _rule_explains(pair, found, alone) else "free_memory"
         return Attribution(by, candidates=found, alone=alone)
+    if pair.binding == ("max_total_tokens", "max_total_tokens"):
+        found &= {"max_total_tokens"}  # whatever memory would hold, the cap is the pool before and after
     still = frozenset(s for s in found if not _stays(pair, alone.get(s)))
     if pair.version_changed:
         return Attribution("version" if not still else "several", candidates=still, alone=alone)
     if not still:
         return Attribution("nobody", candidates=found, alone=alone)
-    if len(still) > 1:
-        chosen = _separated(pair, still, alone)
+    if len(found) > 1:
+        chosen = _separated(pair, found, alone)
         if chosen is None:
-            return Attribution("several", candidates=still, alone=alone)
+            return Attribution("several", candidates=found, alone=alone)
         still = frozenset({chosen})
     return _sole(pair, still, alone)
 
@@ -109,6 +111,9 @@ def _unmoved(pair: Situation, found: frozenset[str], alone: Mapping[str, int]) -
     lively = frozenset(s for s in found if not _stays(pair, alone.get(s)) and _should_move(pair, s))
     if len(lively) > 1:
         return Attribution("several", candidates=lively, alone=alone)
+    hidden = frozenset(s for s in found if alone.get(s) is not None and not _stays(pair, alone[s]))
+    if hidden and _differs(pair) and "max_total_tokens" not in pair.binding:
+        return Attribution("free_memory", candidates=hidden, alone=alone)
     return Attribution("not_moved", candidates=found, alone=alone)
 
 

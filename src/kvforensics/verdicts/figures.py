@@ -33,6 +33,8 @@ def of_pool_input(pair: Situation, change: Change, who: Attribution) -> Decision
     if change.setting in who.credited:
         return _credited(pair, change)
     if change.setting in who.candidates and who.by == "free_memory":
+        if pair.pool != "moved":
+            return _hidden_by_free_memory(pair, change, who)
         return Decision(
             "confounded",
             "free_memory_differs",
@@ -115,6 +117,19 @@ def _on_purpose(pair: Situation, change: Change, known: Knob, *, priced: bool) -
         if found is not None:
             return found
     return None
+
+
+def _hidden_by_free_memory(pair: Situation, change: Change, who: Attribution) -> Decision:
+    pool = pair.effects.pool_tokens
+    return Decision(
+        "confounded",
+        "free_memory_differs",
+        f"The pool stayed at about {shown(pool.before)} tokens, where the rule gives about "
+        f"{who.alone[change.setting]:,} for {change.setting} alone: the memory free before loading "
+        f"({_free_before(pair)}) changed too.",
+        "Compare launches that start from the same free memory.",
+        "shared",
+    )
 
 
 def _masked_by_cap(pair: Situation, change: Change) -> Decision:

@@ -235,7 +235,8 @@ def _said(pair: Situation, change: Change, pattern: Pattern) -> str:
     said = f"{change.setting} {shown(change.before)} to {shown(change.after)} changes nothing here: "
     said += pattern.why[:1].lower() + pattern.why[1:]
     if pattern.code == "masked_by_pool" and pair.newer.longest_prompt_tokens is not None:
-        said += f" The longest prompt stays at {pair.newer.longest_prompt_tokens:,} tokens."
+        stays = "stays at" if pair.pool != "moved" else "follows the pool:"
+        said += f" The longest prompt {stays} {pair.newer.longest_prompt_tokens:,} tokens."
     elif pattern.outcome == "masked" and pool.after is not None and pool.outcome != "moved":
         said += f" The pool stays at {pool.after:,} tokens."
     return said

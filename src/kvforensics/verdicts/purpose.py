@@ -106,7 +106,8 @@ def _mistaken(pair: Situation, change: Change, known: Knob, who: Attribution) ->
     fix = advice.for_pool(pair.newer)
     if change.setting == "context_length":
         fix = advice.for_context(pair.newer, pair.newer.context_len) or fix
-    return Decision("no_op_for_pool", code, reason, fix, _credit_elsewhere(pair, change, known))
+    credit = "none" if who.by == "free_memory" else _credit_elsewhere(pair, change, known)
+    return Decision("no_op_for_pool", code, reason, fix, credit)
 
 
 def _may_be_the_cause_of_the_fraction(pair: Situation, change: Change, known: Knob) -> bool:
@@ -142,7 +143,7 @@ def _credit_elsewhere(pair: Situation, change: Change, known: Knob) -> str:
         effect: Effect = getattr(pair.effects, figure)
         if effect.outcome != "moved" or known.direction[figure] == "0":
             continue
-        if figure == "longest_prompt_tokens" and pair.pool == "moved":
+        if figure in ("longest_prompt_tokens", "free_gib") and pair.pool == "moved":
             continue
         if not _rivals(pair, change, figure):
             return "sole"

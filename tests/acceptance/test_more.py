@@ -1,0 +1,70 @@
+"""Verdicts that an adversary found wrong or untested: one log a sentence of the contract, read in process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvforensics.analysis import analyse
+from kvforensics.report.timeline_json import timeline as document
+from tests.acceptance.server import Pool, Start, day, plain
+from tests.acceptance.test_contract import change, findings
+
+PLAIN = Start()
+
+
+def start(**fields) -> Start:
+    """Return the plain server with other fields; nothing is shared with another start."""
+    return replace(
+        PLAIN, settings=dict(fields.pop("settings", {})), extra=dict(fields.pop("extra", {})), **fields
+    )
+
+
+FP8 = {"cell": 35136, "pools": [Pool(35136, mla=True)], "settings": {"kv_cache_dtype": "fp8_e4m3"}}
+
+
+@pytest.fixture
+def history(tmp_path):
+    """Return the timeline of several starts, one an hour."""
+
+    def go(*starts: Start) -> dict:
+        path = tmp_path / "log"
+        path.write_bytes(plain(*(one.lines(day(8 + i)) for i, one in enumerate(starts))))
+        return document(analyse([str(path)]))
+
+    return go
+
+
+class TestWhoMovedThePool:
+    def test_a_cap_dropped_and_a_fraction_raised_are_confounded(self, history):
+        """Alone, dropping the cap gives less than the pool shows: the fraction had its part."""
+        doc = history(start(max_total=60000), start(f=0.9))
+        for setting in ("max_total_tokens", "mem_fraction_static"):
+            c = change(doc, setting)
+            assert (c["verdict"], c["attribution"]) == ("confounded", "shared")
+
+    def test_an_input_that_no_rule_prices_gets_no_credit_beside_another(self, history):
+        doc = history(start(), start(f=0.8501, **FP8))
+        assert {change(doc, s)["verdict"] for s in ("kv_cache_dtype", "mem_fraction_static")} == {
+            "confounded"
+        }
+
+    def test_a_cap_that_binds_before_and_after_masks_the_dtype(self, history):
+        doc = history(start(max_total=60000), start(max_total=50000, **FP8))
+        assert change(doc, "max_total_tokens")["verdict"] == "effective"
+        c = change(doc, "kv_cache_dtype")
+        assert (c["verdict"], c["reason_code"]) == ("no_op", "masked_by_max_total_tokens")
+
+    def test_no_setting_gets_the_credit_where_free_memory_explains_the_pool(self, history):
+        doc = history(start(), start(P=93.0, context=65536))
+        c = change(doc, "context_length")
+        assert (c["verdict"], c["attribution"]) == ("no_op_for_pool", "none")
+        assert c["effects"]["free_gib"]["outcome"] == "moved"
+        assert "free_memory_differs" in findings(doc)
+
+    def test_free_memory_that_undoes_a_fraction_leaves_it_open(self, history):
+        doc = history(start(), start(f=0.85 * 94 / 96, P=96.0))
+        c = change(doc, "mem_fraction_static")
+        assert c["effects"]["pool_tokens"]["outcome"] in ("unchanged", "within_noise")
+        assert (c["verdict"], c["reason_code"]) == ("confounded", "free_memory_differs")
