@@ -6,11 +6,10 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from tests.acceptance.server import Start
-
 from kvforensics import analyse
 from kvforensics.options import Options
 from kvforensics.report.timeline_json import timeline
+from tests.acceptance.server import Start
 
 BASE = Start(ranks=2)
 WIDE = replace(BASE, context=200_000)
@@ -33,7 +32,7 @@ def plain(lines) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def journal(change=lambda row, record: record, **more) -> bytes:
+def journal(change=lambda _row, record: record, **more) -> bytes:
     """Return journal JSON, each record as `change` leaves it; None drops it."""
     made = []
     for row in rows(**more):

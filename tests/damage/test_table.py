@@ -21,7 +21,22 @@ from kvforensics.errors import NoLaunchError, NothingReadableError
 from kvforensics.report.timeline_json import timeline
 
 from .incident import (
-    BASE, BEGIN, DECODE, HOUR, WIDE, damage, docker, findings, journal, launches, plain, read, rows, short, texts, verdicts,
+    BASE,
+    BEGIN,
+    DECODE,
+    HOUR,
+    WIDE,
+    damage,
+    docker,
+    findings,
+    journal,
+    launches,
+    plain,
+    read,
+    rows,
+    short,
+    texts,
+    verdicts,
 )  # fmt: skip
 
 RIGHT = {"context_length": "no_op_for_pool"}
@@ -310,7 +325,7 @@ class TestFiles:
         paths[0].write_bytes(plain(texts()))
         paths[1].write_bytes(plain(texts(begin=BEGIN + timedelta(days=1))))
 
-        def progress(path, *_):
+        def progress(*_):
             for one in paths:
                 one.unlink(missing_ok=True)
 
@@ -346,7 +361,7 @@ def word(number):
 
 def at_another_time(text, step):
     stamp = re.match(r"\[([-0-9]+ [0-9:]+)", text)
-    return f"[{datetime.strptime(stamp[1], '%Y-%m-%d %H:%M:%S') + step}{text[len(stamp[0]) :]}"
+    return f"[{datetime.fromisoformat(stamp[1]) + step}{text[len(stamp[0]) :]}"
 
 
 def test_the_table_names_a_test_for_each_kind():
