@@ -25,7 +25,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics.events import RANK_TAGS
-from kvforensics.sample_buckets import FIRSTS, STRETCH, as_buckets, bucket_schema, merge, merge_slots, unify
+from kvforensics.sample_buckets import (
+    FIRSTS,
+    STRETCH,
+    as_buckets,
+    bucket_schema,
+    merge,
+    merge_slots,
+    together,
+)
 from kvforensics.sample_records import as_records, merge_records, records_schema
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
 
     from kvforensics.events import EventBlock
 
-MAX_ROWS = 200_000
+MAX_ROWS = 100_000
 LOOSE_ROWS = 50_000  # unmerged rows that may pile up
 NEVER = -(1 << 62)  # stands before every line
 
@@ -77,11 +85,13 @@ class Samples:
         for block, lines in self._unsigned:
             cuts = sorted(sign * line for line in lines)
             self._flush_held(cuts)
-            frames = [_signed(frame, sign) for frame in block.hot.values() if len(frame)]
-            kinds = [kind for kind, frame in block.hot.items() if len(frame)]
-            unified = [unify(kind, frame) for kind, frame in zip(kinds, frames, strict=True)]
+            hot = {kind: _signed(frame, sign) for kind, frame in block.hot.items() if len(frame)}
             seen = block.seen
-            self._held = (cuts, unified, _signed(seen, sign) if seen is not None and len(seen) else None)
+            self._held = (
+                cuts,
+                together(hot),
+                _signed(seen, sign) if seen is not None and len(seen) else None,
+            )
         self._unsigned = []
 
     def frame(self) -> pl.DataFrame:
@@ -160,15 +170,15 @@ class Samples:
         lines, frames, seen = self._held
         self._held = None
         cuts = pl.Series("cuts", sorted({self._after, *lines, *later}), dtype=pl.Int64)
-        if frames:
-            self._take(_placed(pl.concat(frames), cuts))
+        for frame in frames:
+            self._take(_placed(frame, cuts))
         if seen is not None:
             self._note(_placed(seen, cuts))
         if lines:
             self._after = max(self._after, lines[-1])
 
     def _take(self, rows: pl.DataFrame) -> None:
-        fresh = rows.with_columns(slot=pl.col("at").dt.epoch("us") // self._width_us).sort("line")
+        fresh = rows.with_columns(slot=pl.col("at").dt.epoch("us") // self._width_us)
         if self._buckets.add(merge_slots(as_buckets(fresh))):
             self._settle()
 
@@ -233,7 +243,7 @@ def _direction(blocks: Iterable[EventBlock]) -> int:
 
 
 def _signed(frame: pl.DataFrame, sign: int) -> pl.DataFrame:
-    return frame.with_columns(pl.col("line") * sign)
+    return frame.with_columns(pl.col("line") * sign) if sign < 0 else frame
 
 
 def _source_of(block: EventBlock) -> int | None:
@@ -244,6 +254,8 @@ def _source_of(block: EventBlock) -> int | None:
 
 
 def _placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
+    if len(cuts) == 1:
+        return rows.with_columns(pl.lit(cuts[0], dtype=pl.Int64).alias("after_line"))
     index = cuts.search_sorted(rows["line"], side="right")
     at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
     return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))
