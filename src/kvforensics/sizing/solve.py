@@ -90,7 +90,7 @@ def _by_cap(launch: Launch, known: Facts, context: dict[str, Any], need: int) ->
     cap = {"max_total_tokens": lifted}
     held = predict(launch, cap)
     if held.tokens >= need and held.low >= need:
-        risk = _risk(launch, held) + _of_context(launch, context)
+        risk = f"{_risk(launch, held)} {_of_context(launch, context)}".strip()
         return Answer(
             known.fraction,
             (Solution(cap | context, held.tokens, held.low, held.high, held.free_gib, risk),),
