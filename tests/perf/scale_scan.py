@@ -17,13 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.scan.logs import decoding, starts, unit_log
+
 from kvforensics.options import Options
 from kvforensics.scan.catalogue import Catalogue
 from kvforensics.scan.engine import Here, Local
 from kvforensics.scan.plan import plan, shard
 from kvforensics.scan.reduce import reduce
 from kvforensics.scan.work import scan
-from tests.scan.logs import decoding, starts, unit_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,10 +116,6 @@ def main() -> None:
         with timed(f"the reduce, {workers} workers", count):
             counts = reduce(opened, Local(workers))
         print(counts)
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(
-            f"largest worker {children.ru_maxrss >> 10:,} MiB, all workers {children.ru_utime + children.ru_stime:,.0f} CPU-s"
-        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """From the contents of a catalogue to launches, changes and findings: the reduce over all inputs.
 
 Hosts that share no input are reduced apart, each group by a worker, so that memory is bounded by the largest
-of such groups. The result depends on what was scanned, never on the order, the pieces or the machines in which it was.
+of such groups. The result depends on what was scanned, never on the order, the pieces or the machines in
+which it was.
 """
 
 from __future__ import annotations
