@@ -8,7 +8,7 @@ import pytest
 
 from kvforensics.analysis import analyse
 from kvforensics.report.timeline_json import timeline as document
-from tests.acceptance.server import Pool, Start, day, plain
+from tests.acceptance.server import Pool, Start, day, journal, plain
 from tests.acceptance.test_contract import change, findings
 
 PLAIN = Start()
@@ -25,13 +25,23 @@ FP8 = {"cell": 35136, "pools": [Pool(35136, mla=True)], "settings": {"kv_cache_d
 
 
 @pytest.fixture
-def history(tmp_path):
+def read(tmp_path):
+    """Return the timeline of a log."""
+
+    def go(data: bytes) -> dict:
+        path = tmp_path / "log"
+        path.write_bytes(data)
+        return document(analyse([str(path)]))
+
+    return go
+
+
+@pytest.fixture
+def history(read):
     """Return the timeline of several starts, one an hour."""
 
     def go(*starts: Start) -> dict:
-        path = tmp_path / "log"
-        path.write_bytes(plain(*(one.lines(day(8 + i)) for i, one in enumerate(starts))))
-        return document(analyse([str(path)]))
+        return read(plain(*(one.lines(day(8 + i)) for i, one in enumerate(starts))))
 
     return go
 
@@ -68,3 +78,47 @@ class TestWhoMovedThePool:
         c = change(doc, "mem_fraction_static")
         assert c["effects"]["pool_tokens"]["outcome"] in ("unchanged", "within_noise")
         assert (c["verdict"], c["reason_code"]) == ("confounded", "free_memory_differs")
+
+
+def journal_with(commands: list[str], *starts: Start) -> bytes:
+    """Return a journal whose main processes have these command lines."""
+    data = journal([one.lines(day(8 + i)) for i, one in enumerate(starts)])
+    for i, command in enumerate(commands):
+        pid = f"_PID={1000 + 100 * i}\n"
+        words = f"_CMDLINE=/usr/bin/python3 -m sglang.launch_server --model-path /models/m --tp-size 8 {command}\n"
+        data = data.replace(pid.encode(), (pid + words).encode())
+    return data
+
+
+class TestAsked:
+    def test_a_page_size_that_the_backend_replaced(self, read):
+        forced = start(page=64, settings={"attention_backend": "flashmla"})
+        doc = read(journal_with(["", "--page-size 1 --attention-backend flashmla"], start(), forced))
+        c = change(doc, "page_size")
+        assert (c["before"], c["after"], c["requested"], c["verdict"]) == (1, 64, 1, "overridden")
+
+    def test_a_flag_put_behind_the_old_one_applied(self, read):
+        twice = "--context-length 32768 --context-length 65536"
+        doc = read(journal_with(["--context-length 32768", twice], start(), start(context=65536)))
+        c = change(doc, "context_length")
+        assert (c["before"], c["after"], c["requested"]) == (32768, 65536, 32768)
+        assert c["verdict"] == "no_op_for_pool"
+
+
+class TestCrashes:
+    def test_an_exception_that_the_server_outlived_is_no_crash(self, history):
+        decode = (
+            "Decode batch. #running-req: 1, #token: 10, token usage: 0.10, gen throughput (token/s): 1.0, "
+            "#queue-req: 0"
+        )
+        trace = [
+            "|ERROR:    Exception in ASGI application",
+            "|Traceback (most recent call last):",
+            '|  File "/x/httptools_impl.py", line 409, in run_asgi',
+            "|ValueError: something in a request",
+            "|",
+        ]
+        doc = history(start(extra={"ready": [*trace, decode]}))
+        assert doc["services"][0]["launches"][0]["end"] == "running"
+        assert "scheduler_crash" not in findings(doc)
+        assert doc["is_problem"] is False

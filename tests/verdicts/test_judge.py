@@ -552,8 +552,14 @@ class TestOverridden:
 
     def test_an_old_flag_left_before_the_new_one_is_no_loss(self):
         new = launch(context=65536, requested={"context_length": 32768})
+        new = replace(new, config=replace(new.config, given_twice=frozenset({"context_length"})))
         v = judged(launch(), new)["context_length"]
         assert (v.verdict, v.reason_code) == ("no_op_for_pool", "not_a_pool_input")
+
+    def test_a_value_given_once_and_replaced_never_applied(self):
+        new = launch(page=64, requested={"page_size": 1})
+        v = judged(launch(), new)["page_size"]
+        assert (v.verdict, v.reason_code) == ("overridden", "overridden_by_engine")
 
     def test_a_new_flag_before_the_old_one_is_lost(self):
         new = launch(requested={"context_length": 200000})

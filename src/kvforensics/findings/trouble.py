@@ -194,13 +194,10 @@ def _crash(scene: Scene, launch: Launch) -> Iterator[Finding]:
 
 
 def _has_crashed(launch: Launch) -> bool:
-    if launch.end == "crashed":
-        return not first_event(launch, "oom_cuda") and not _only(launch, "watchdog_timeout", "leak_detected")
-    return (
-        launch.end in ("running", "unknown")
-        and first_event(launch, "exception") is not None
-        and not (first_event(launch, "oom_cuda") or first_event(launch, "sigterm"))
-    )
+    """Whether the launch ended by a crash; an exception that a serving server outlived is none."""
+    if launch.end != "crashed":
+        return False
+    return not first_event(launch, "oom_cuda") and not _only(launch, "watchdog_timeout", "leak_detected")
 
 
 def _only(launch: Launch, *kinds: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kvforensics.launches.kinds import is_systemd
 from kvforensics.launches.launch import Config
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kvforensics.launches.items import Item
     from kvforensics.launches.start import Start
     from kvforensics.records import Origins, Place
+    from kvforensics.settings.command_line import Requested
 
 
 def config(
@@ -33,18 +34,20 @@ def config(
     what ran, so it counts only where nothing better is known.
     """
     on_disk = None if handed is None else handed.requested.asked()
-    asked, told_by = _command_line(start, origins, version)
+    command, told_by = _command_line(start, origins, version)
+    asked = None if command is None else command.asked()
     if start.server_args is not None:
         event = start.server_args
         values = event.fields.get("values") or {}
         truncated = bool(event.fields.get("truncated"))
         found = place(event.source, event.line, event.cursor)
-        return Config(dict(values), "server_args", truncated, asked or {}, found, on_disk)
-    if asked is not None and told_by is not None:
+        twice = frozenset(command.lost) if command is not None else frozenset()
+        return Config(dict(values), "server_args", truncated, asked or {}, found, on_disk, twice)
+    if command is not None and asked is not None and told_by is not None:
         cursor = told_by.event.cursor if told_by.event is not None else None
-        requested = parse_command_line(_words(told_by, origins), version)
         found = place(told_by.source, told_by.line, cursor)
-        return Config({**requested.unknown, **requested.values}, "cmdline", False, asked, found, on_disk)
+        values = {**command.unknown, **command.values}
+        return Config(values, "cmdline", False, asked, found, on_disk, frozenset(command.lost))
     if handed is not None and on_disk is not None:
         return Config(dict(handed.values), "unit_file", False, on_disk, handed.place, on_disk)
     return Config()
@@ -52,10 +55,10 @@ def config(
 
 def _command_line(
     start: Start, origins: Origins, version: VersionRange
-) -> tuple[dict[str, Any] | None, Item | None]:
+) -> tuple[Requested | None, Item | None]:
     """Return what the main process's command line asks for. Workers have titles of their own instead."""
     words, item = server_command(start, origins)
-    return (None, None) if words is None else (parse_command_line(words, version).asked(), item)
+    return (None, None) if words is None else (parse_command_line(words, version), item)
 
 
 def server_command(start: Start, origins: Origins) -> tuple[list[str] | None, Item | None]:
@@ -70,7 +73,3 @@ def server_command(start: Start, origins: Origins) -> tuple[list[str] | None, It
         if is_server(words):
             return words, item
     return None, None
-
-
-def _words(item: Item, origins: Origins) -> list[str]:
-    return split(origins[item.origin].cmdline or "")

@@ -70,6 +70,7 @@ class Config:
     )  # what a command line asked for, if one is known
     place: Place | None = None
     handed: Mapping[str, Any] | None = None  # what a file that the user handed in asks for, run or not
+    given_twice: frozenset[str] = frozenset()  # settings of which `requested` holds the value that lost
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,13 @@ def of_cut(pair: Situation, change: Change, pattern: Pattern | None, who: Attrib
         )
     if (
         not said
+        and change.setting in pair.newer.config.given_twice
         and not _same(change, change.before, change.after)
         and _same(change, change.requested, change.before)
     ):
-        return None  # the old value still stands on the command line, and the new one won: it applied
+        return (
+            None  # the old value still stands on the command line before the new one, which won: it applied
+        )
     known = knob(change.setting)
     if said or (known is not None and (known.filled or known.derived_from)):
         why = known.conditions if known is not None and known.conditions else "The engine replaced the value."
