@@ -19,7 +19,7 @@ from kvforensics.launches.memory import by_rank, memory
 from kvforensics.launches.order import arrange
 from kvforensics.launches.pools import pools
 from kvforensics.launches.requests import requests
-from kvforensics.launches.services import Group, split
+from kvforensics.launches.services import split
 from kvforensics.launches.starts import Cutter
 from kvforensics.records import Place
 from kvforensics.settings import version_range
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from kvforensics.config_sources import ConfigSource
     from kvforensics.events import Event
+    from kvforensics.launches.group import Group
     from kvforensics.launches.launch import Pool
     from kvforensics.launches.start import Start
     from kvforensics.records import Origins, Source

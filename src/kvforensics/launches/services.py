@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvforensics.launches import units
+from kvforensics.launches.group import Group
 from kvforensics.launches.items import by_source
 from kvforensics.launches.keys import Key, says_sglang
 from kvforensics.launches.kinds import HOST_WIDE, WEAK, is_systemd, proves_sglang
+from kvforensics.launches.rivals import parted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,19 +27,6 @@ _TASK = re.compile(r"task [0-9]+")  # srun's labels: the tasks of a job are the 
 NEWEST_KEPT = 5000  # events that are kept though no server is known yet that they concern
 
 
-@dataclass(slots=True, eq=False)
-class Group:
-    """The items of one service, by source and in line order, and host-wide ones that may concern it."""
-
-    key: Key
-    items: dict[int, list[Item]] = field(default_factory=dict)
-    host_wide: list[Item] = field(default_factory=list)
-
-    def add(self, item: Item) -> None:
-        """Take an item of this service."""
-        self.items.setdefault(item.source, []).append(item)
-
-
 def split(
     by_source: Mapping[int, Sequence[Item]], sources: Sequence[Source], origins: Origins
 ) -> list[Group]:
@@ -48,19 +36,20 @@ def split(
     if names:
         keyed = [(_renamed(key, item, names), item) for key, item in keyed]
     proven = _proven(keyed, origins)
-    groups: dict[Key, Group] = {}
+    by_key: dict[Key, Group] = {}
     for key, item in keyed:
         if key in proven:
-            groups.setdefault(key, Group(key)).add(item)
+            by_key.setdefault(key, Group(key)).add(item)
+    groups = [part for group in by_key.values() for part in parted(group, sources, origins)]
     for key, item in keyed:
         if key is None:
-            for group in _concerned(item, origins, list(groups.values())):
+            for group in _concerned(item, origins, groups):
                 (group.add if _means_it(item) else group.host_wide.append)(item)
     place = {id(item): index for index, (_, item) in enumerate(keyed)}
-    for group in groups.values():
+    for group in groups:
         for items in group.items.values():
             items.sort(key=lambda item: place[id(item)])
-    return sorted(groups.values(), key=lambda group: tuple(part or "" for part in group.key))
+    return sorted(groups, key=lambda group: tuple(part or "" for part in group.key))
 
 
 def relevant(

@@ -10,9 +10,9 @@ from kvforensics.launches.order import arrange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kvforensics.launches.group import Group
     from kvforensics.launches.items import Item
     from kvforensics.launches.keys import Key
-    from kvforensics.launches.services import Group
     from kvforensics.launches.start import Start
     from kvforensics.launches.starts import Cutter
     from kvforensics.records import Origins, Source
