@@ -53,6 +53,9 @@ def of_text(text: str, chance: random.Random, most: int = 4) -> str:
     return of_bytes(text.encode("utf-8", "surrogatepass"), chance, most).decode("utf-8", "replace")
 
 
+_HOUR = len("[2026-05-20 08")
+
+
 class Damaged(NamedTuple):
     """A log that was damaged, and whether every line still stands in its order."""
 
@@ -61,7 +64,10 @@ class Damaged(NamedTuple):
 
 
 def of_lines(lines: Sequence[str], chance: random.Random) -> Damaged:
-    """Return a log with some of its lines dropped, doubled, swapped, cut, or glued to another."""
+    """Return a log with some of its lines dropped, doubled, swapped, cut, or glued to another.
+
+    Swaps stay within one hour of the log's own time: beyond that it is the clock that went back, and order counts.
+    """
     made, in_order = list(lines), True
     for _ in range(chance.randint(1, 6)):
         if not made:
@@ -72,7 +78,7 @@ def of_lines(lines: Sequence[str], chance: random.Random) -> Damaged:
                 del made[at]
             case 1:
                 made.insert(at, made[at])
-            case 2 if at + 1 < len(made):
+            case 2 if at + 1 < len(made) and made[at][:_HOUR] == made[at + 1][:_HOUR]:
                 made[at], made[at + 1] = made[at + 1], made[at]
                 in_order = False
             case 3:
