@@ -170,11 +170,17 @@ def _reduce(held: "Catalogue", engine: "Engine", progress: ProgressStyle) -> Non
     from kvforensics.scan.together import is_gone
 
     counts = make_tables(held, engine)
-    gone = sum(is_gone(entry) for entry in held.manifest.done())
+    done = list(held.manifest.done())
+    gone = sum(is_gone(entry) for entry in done)
+    cut = sum(bool({"truncated_file", "unreadable"} & entry.source["damaged"].keys()) for entry in done)
     if progress in {ProgressStyle.JSON, ProgressStyle.NONE}:
         return
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
     typer.echo(f"{held.folder}: {told}", err=True)
+    if cut:
+        typer.echo(
+            f"{cut:,} of the sources could be read in part only; see damage in the table sources", err=True
+        )
     if gone:
         typer.echo(f"{gone:,} of the sources are not there any more; what they held is kept", err=True)
 
