@@ -80,6 +80,37 @@ class TestWhoMovedThePool:
         assert (c["verdict"], c["reason_code"]) == ("confounded", "free_memory_differs")
 
 
+def stateful(hour: int, slots: int, **fields) -> list:
+    """Return the lines of a server whose budget is shared with `slots` state slots of 18 MiB."""
+    gib = slots * 18 / 1024
+    one = start(W=60 + gib, **fields)
+    lines = []
+    for at, rank, text in one.lines(day(hour)):
+        if "KV Cache is allocated" in text:
+            tag = text.partition("] ")[0]
+            said = f"max_mamba_cache_size: {slots}, conv_state size: 0.00GB, ssm_state size: {gib:.2f}GB "
+            lines.append((at, rank, f"{tag}] Mamba Cache is allocated. {said}"))
+        after = f"avail mem={one.P - one.W:.2f} GB, mem"
+        lines.append((at, rank, text.replace(after, f"avail mem={one.P - 60:.2f} GB, mem")))
+    return lines
+
+
+class TestStatePools:
+    def test_fewer_slots_than_the_engine_chose_is_no_harm(self, read):
+        """The setting was absent before: it was lowered against what the engine had filled in."""
+        second = stateful(10, 240, settings={"max_mamba_cache_size": 240})
+        doc = read(plain(stateful(9, 480), second))
+        c = change(doc, "max_mamba_cache_size")
+        assert c["effects"]["pool_tokens"]["after"] > c["effects"]["pool_tokens"]["before"]
+        assert c["verdict"] == "effective"
+
+    def test_requests_are_no_rival_where_a_ratio_splits(self, read):
+        doc = read(plain(stateful(9, 480), stateful(10, 480, f=0.88, running=32)))
+        assert change(doc, "mem_fraction_static")["verdict"] == "effective"
+        c = change(doc, "max_running_requests")
+        assert (c["verdict"], c["reason_code"]) == ("effective", "moved_max_running_requests")
+
+
 def journal_with(commands: list[str], *starts: Start) -> bytes:
     """Return a journal whose main processes have these command lines."""
     data = journal([one.lines(day(8 + i)) for i, one in enumerate(starts)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvforensics.knowledge import knob, patterns_of, within
+from kvforensics.sizing.facts import algorithm
 from kvforensics.verdicts.moves import direction
 from kvforensics.verdicts.situation import holds
 
@@ -83,9 +84,20 @@ def _state_sized(pair: Situation, setting: str) -> bool:
     if setting != "disable_radix_cache" and pair.known.computed.get("eagle_slots_in_pool"):
         return True
     if "mamba" in roles:
-        return True
+        return setting == "disable_radix_cache" or _states_follow_requests(pair)
     capped = within(pair.newer.version, "0.5.14", None) is not False
     return "swa" in roles and capped and setting != "speculative_num_draft_tokens"
+
+
+def _states_follow_requests(pair: Situation) -> bool:
+    """Tell whether the state slots are made for requests: without radix cache, and for drafts.
+
+    `handle_max_mamba_cache`, model_executor/model_runner_kv_cache_mixin.py:72@0.5.11; else a ratio splits.
+    """
+    return any(
+        algorithm(one) is not None or one.config.values.get("disable_radix_cache") is not False
+        for one in (pair.older, pair.newer)
+    )
 
 
 def _through_the_fraction(pair: Situation) -> bool:

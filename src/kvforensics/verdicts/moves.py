@@ -71,6 +71,8 @@ def _figure(change: Change, value: Any, launch: Launch) -> Any:
         return launch.context_len
     if value is None and change.setting == "max_running_requests":
         return launch.max_running_requests
+    if value is None and change.setting == "max_mamba_cache_size":
+        return next((p.tokens for p in launch.pools if p.role == "mamba"), None)
     return value
 
 
