@@ -192,17 +192,44 @@ def test_a_second_scan_waits_or_says_so(logs, tmp_path):
     assert waiting.returncode == 0
 
 
+def code(monkeypatch, *arguments) -> int:
+    """Return the exit code of a command in this process."""
+    from kvforensics.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["kvforensics", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code
+
+
 def test_exit_codes(logs, tmp_path):
-    kv = tmp_path / "c"
-    assert run("scan", logs, "--catalog", kv).returncode == 0
-    some = run("scan", logs, tmp_path / "missing.log", "--catalog", kv)
+    some = run("scan", logs, tmp_path / "missing.log", "--catalog", tmp_path / "c")
     assert some.returncode == 6
     assert "missing.log: No such file" in some.stderr
     assert run("scan", tmp_path / "missing.log", "--catalog", tmp_path / "d").returncode == 3
-    assert run("scan", logs, "--catalog", kv, "--shard", "5/4").returncode == 2
-    assert run("scan", logs, "--catalog", kv, "--max-memory", "lots").returncode == 2
-    assert run("scan", logs, "--catalog", kv, "--engine", "spark").returncode == 2
-    assert run("fleet", "--catalog", tmp_path / "nothing").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--shard", "5/4"],
+        ["--shard", "x"],
+        ["--max-memory", "lots"],
+        ["--engine", "spark"],
+        ["--retention", "soon"],
+        ["--since", "tomorrow", "--until", "yesterday"],
+        ["--tz", "Moon/Crater"],
+    ],
+)
+def test_what_cannot_be_carried_out_is_said_before_anything_is_read(logs, tmp_path, monkeypatch, asked):
+    monkeypatch.setattr(work, "scan", lambda *_, **__: pytest.fail("read"))
+    assert code(monkeypatch, "scan", logs, "--catalog", tmp_path / "c", *asked) == 2
+
+
+def test_a_catalogue_that_is_not_there(tmp_path, monkeypatch):
+    for command in ("fleet", "reduce", "timeline"):
+        assert code(monkeypatch, command, "--catalog", tmp_path / "nothing") == 2
+    assert code(monkeypatch, "timeline", "--catalog", tmp_path, tmp_path / "a.log") == 2
 
 
 def _shard(catalogue: str, root: str, number: int) -> None:
