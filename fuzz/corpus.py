@@ -44,10 +44,16 @@ class Known(NamedTuple):
 
 
 @cache
+def bodies() -> tuple[tuple[str, str], ...]:
+    """Return every sample line with its grammar."""
+    return tuple((name, line) for name in GRAMMARS for line in samples(name))
+
+
+@cache
 def lines() -> tuple[str, ...]:
     """Return every sample line of every grammar, with and without a prefix."""
-    bodies = [line for name in GRAMMARS for line in samples(name)]
-    return (*bodies, *(f"[2026-05-20 08:00:11 TP0] {body}" for body in bodies), *samples("prefix"))
+    known = [line for _, line in bodies()]
+    return (*known, *(f"[2026-05-20 08:00:11 TP0] {line}" for line in known), *samples("prefix"))
 
 
 @cache

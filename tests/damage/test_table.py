@@ -146,6 +146,15 @@ class TestLines:
         assert damage(doc) == {"truncated_repr": 2}
         assert "config_line_lost" in findings(doc)
 
+    @pytest.mark.parametrize("cut", range(1, 46, 4))
+    def test_cut_numbers(self, tmp_path, cut):
+        """A line that stops within its last number gives no smaller number."""
+        lines = texts()
+        last = max(n for n, line in enumerate(lines) if "context_len=" in line)
+        doc = read(tmp_path, plain([*lines[:last], lines[last][:-cut], *lines[last + 1 :]]))
+        assert launches(doc)[1]["context_len"] in (None, WIDE.context)
+        assert set(verdicts(doc).values()) <= {"no_op_for_pool", "unproven"}
+
     def test_duplicated_ranks(self, tmp_path):
         """A shipper delivers at least once: every line may come twice."""
         doc = read(tmp_path, plain(line for line in texts() for _ in range(2)))

@@ -16,17 +16,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COUNTS = {"carriers": 300, "grammars": 3000, "records": 60, "whole": 60, "sources": 40}
-FOUND = {"whole": [1_000_038]}  # cases that once failed
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_campaign(name):
     assert run(name, 0, COUNTS[name], seconds=120)["failed"] == []
-
-
-@pytest.mark.parametrize(("name", "number"), [(name, n) for name, numbers in FOUND.items() for n in numbers])
-def test_what_was_found(name, number, tmp_path):
-    CAMPAIGNS[name](number, tmp_path)
 
 
 @pytest.mark.parametrize("name", TARGETS)
