@@ -20,7 +20,7 @@ FLAGS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # its event loop must be gone when other tests begin
 def browser():
     if CHROMIUM is None:
         pytest.skip("no Chromium here (Debian's package is chromium)")

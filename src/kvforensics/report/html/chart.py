@@ -26,7 +26,6 @@ ROWS = {
 FIRST_ROW = 10
 PARTS = {"weights": "#7a869a", "KV pools": "#2f6fde", "graphs and buffers": "#6d4bd8", "free": "#a9c9a4"}
 _HEIGHT = 220  # of the panel of tokens
-_BELOW_MARKS = {"range": [_HEIGHT, 40]}
 _GREY, _RED = "#7a869a", "#d92d20"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TIME_SCALE = {"type": "utc", "domainMin": {"expr": "t0"}, "domainMax": {"expr": "t1"}, "nice": False}
@@ -49,8 +48,10 @@ def specification(chart: dict[str, Any], *, legends: bool, kinds: list[str]) -> 
 
     Parameters `t0` and `t1` (milliseconds since 1970, UTC) are the visible window and `cursor` is the moment
     under the pointer; whoever shows the chart sets them. `kinds` are the kinds of its markers, in the order
-    of MARKS. A page has its own legends.
+    of MARKS. A page has its own legends. Axes of figures are fixed by the whole of the data, so that they
+    stand still while the window moves. Without samples there is no panel of load.
     """
+    load = [_usage(), _requests(chart["top_requests"], legends=legends)] if chart["has_load"] else []
     return {
         "$schema": _SCHEMA,
         "params": [
@@ -64,20 +65,14 @@ def specification(chart: dict[str, Any], *, legends: bool, kinds: list[str]) -> 
         "vconcat": [
             {
                 **_panel(_HEIGHT),
-                "layer": [*_bands(), *_tokens(legends=legends), _marks(kinds, legends=legends)],
-                **_APART,
-            },
-            {**_panel(90), "layer": [_line("usage", "token usage", percent=True), _cursor()]},
-            {
-                **_panel(90),
                 "layer": [
-                    _line("running", "requests", labels=True),
-                    _line("queue", "requests", labels=True),
-                    _cursor(labels=True),
-                    *_named(legends=legends),
+                    *_bands(chart["top_tokens"], labels=not load),
+                    *_tokens(chart["top_tokens"], legends=legends, labels=not load),
+                    *([_marks(kinds, legends=legends, labels=not load)] if kinds else []),
                 ],
                 **_APART,
             },
+            *load,
         ],
         "config": {
             "aria": False,  # every chart has its table; a sentence an item costs more than drawing it
@@ -85,6 +80,15 @@ def specification(chart: dict[str, Any], *, legends: bool, kinds: list[str]) -> 
             "axisY": {"minExtent": 58, "maxExtent": 58},
         },
     }
+
+
+def _usage() -> dict[str, Any]:
+    return {**_panel(90), "layer": [_line("usage", "token usage", 1, percent=True), _cursor()]}
+
+
+def _requests(top: int, *, legends: bool) -> dict[str, Any]:
+    lines = [_line(field, "requests", top, labels=True) for field in ("running", "queue")]
+    return {**_panel(90), "layer": [*lines, _cursor(labels=True), *_named(legends=legends)], **_APART}
 
 
 _APART = {
@@ -112,11 +116,15 @@ def _x(field: str, *, labels: bool = False) -> dict[str, Any]:
     }
 
 
-def _bands() -> list[dict[str, Any]]:
+def _below_marks(top: int) -> dict[str, Any]:
+    return {"domain": [0, top], "nice": True, "range": [_HEIGHT, 40]}
+
+
+def _bands(top: int, *, labels: bool) -> list[dict[str, Any]]:
     """Draw launches as bands: failed ones red, the time to ready darker, what the pool cannot hold orange."""
     rect = {"type": "rect", "clip": True, "tooltip": None}
     data = {"data": {"name": "launches"}}
-    whole = {"x": _x("a"), "x2": {"field": "b"}}
+    whole = {"x": _x("a", labels=labels), "x2": {"field": "b"}}
     return [
         {
             **data,
@@ -129,7 +137,7 @@ def _bands() -> list[dict[str, Any]]:
         {
             **data,
             "mark": {**rect, "opacity": 0.18},
-            "encoding": {"x": _x("a"), "x2": {"field": "r"}, "color": {"value": _GREY}},
+            "encoding": {"x": _x("a", labels=labels), "x2": {"field": "r"}, "color": {"value": _GREY}},
         },
         {
             **data,
@@ -137,7 +145,7 @@ def _bands() -> list[dict[str, Any]]:
             "mark": {**rect, "opacity": 0.16},
             "encoding": {
                 **whole,
-                "y": {"field": "pool_tokens", "type": "quantitative", "scale": _BELOW_MARKS},
+                "y": {"field": "pool_tokens", "type": "quantitative", "scale": _below_marks(top)},
                 "y2": {"field": "context_tokens"},
                 "color": {"value": COLORS[CONTEXT]},
             },
@@ -149,7 +157,7 @@ def _bands() -> list[dict[str, Any]]:
                 "clip": True, "tooltip": None,
             },
             "encoding": {
-                "x": _x("a"),
+                "x": _x("a", labels=labels),
                 "y": {"value": _HEIGHT},
                 "text": {
                     "condition": {"test": f"datum.b - datum.a > {_NARROWEST}", "field": "launch"},
@@ -161,7 +169,7 @@ def _bands() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _tokens(*, legends: bool) -> list[dict[str, Any]]:
+def _tokens(top: int, *, legends: bool, labels: bool) -> list[dict[str, Any]]:
     """Draw the pool as a step line, the context length dashed; a row without tokens breaks a line."""
     names = [POOL, CONTEXT]
     legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolStrokeWidth": 3, "offset": 2}
@@ -177,12 +185,12 @@ def _tokens(*, legends: bool) -> list[dict[str, Any]]:
                 "tooltip": None,
             },
             "encoding": {
-                "x": _x("t"),
+                "x": _x("t", labels=labels),
                 "y": {
                     "field": "tokens",
                     "type": "quantitative",
                     "title": "tokens",
-                    "scale": _BELOW_MARKS,
+                    "scale": _below_marks(top),
                     "axis": {"format": "~s", "tickCount": 5},
                 },
                 "color": {
@@ -199,11 +207,11 @@ def _tokens(*, legends: bool) -> list[dict[str, Any]]:
                 },
             },
         },
-        _cursor(),
+        _cursor(labels=labels),
     ]
 
 
-def _marks(kinds: list[str], *, legends: bool) -> dict[str, Any]:
+def _marks(kinds: list[str], *, legends: bool, labels: bool) -> dict[str, Any]:
     legend = {"legend": {"orient": "top", "title": None, "offset": 2} if legends else None}
     return {
         "data": {"name": "marks"},
@@ -217,7 +225,7 @@ def _marks(kinds: list[str], *, legends: bool) -> dict[str, Any]:
             "tooltip": {"expr": "datum.tip"},
         },
         "encoding": {
-            "x": _x("t"),
+            "x": _x("t", labels=labels),
             "y": {"value": 0},
             "shape": {
                 "field": "kind",
@@ -235,11 +243,15 @@ def _marks(kinds: list[str], *, legends: bool) -> dict[str, Any]:
     }
 
 
-def _line(field: str, title: str, *, percent: bool = False, labels: bool = False) -> dict[str, Any]:
+def _line(field: str, title: str, top: int, *, percent: bool = False, labels: bool = False) -> dict[str, Any]:
     """Draw a figure of the samples; a row without figures, between two launches, breaks the line."""
-    y: dict[str, Any] = {"field": field, "type": "quantitative", "title": title, "axis": {"tickCount": 3}}
-    if percent:
-        y |= {"scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 3}}
+    y = {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"domain": [0, top], "nice": True},
+        "axis": {"tickCount": 3, **({"format": "%"} if percent else {"tickMinStep": 1})},
+    }
     color = COLORS[{"running": RUNNING, "queue": QUEUED}.get(field, field)]
     return {
         "data": {"name": "samples"},

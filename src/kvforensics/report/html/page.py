@@ -71,6 +71,7 @@ def _part(number: int, service: dict[str, Any], drawn: Service, analysis: Analys
         "downtime": {each["id"]: duration(each["downtime_s"]) for each in service["launches"]},
         "chart": _page_chart(data) if data else None,
         "data": series.page_data(data) if data else None,
+        "has_load": bool(data and data["has_load"]),
         "kinds": series.kinds(data) if data else [],
         "svg": _picture(data, f"chart{number}") if data else "",
         "memory": {row["launch"]: row for row in bars if row["order"] == 0},

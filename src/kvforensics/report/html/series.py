@@ -58,7 +58,15 @@ def chart_data(service: dict[str, Any], drawn: Service, analysis: Analysis) -> d
         "steps": [*_steps(launches, POOL, "pool_tokens"), *_steps(launches, CONTEXT, "context_tokens")],
         "marks": sorted([*_marks(service), *_pressure(drawn, analysis)], key=lambda mark: mark["t"]),
         "samples": samples,
+        "has_load": bool(samples["t"]),
+        "top_tokens": _top([band[name] for band in launches for name in ("pool_tokens", "context_tokens")]),
+        "top_requests": _top([*samples["running"], *samples["queue"]]),
     }
+
+
+def _top(figures: list[int | None]) -> int:
+    """Return where an axis ends: at the largest figure, and at one where there is none."""
+    return max([1, *(figure for figure in figures if figure is not None)])
 
 
 def kinds(data: dict[str, Any]) -> list[str]:
