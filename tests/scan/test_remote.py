@@ -147,3 +147,21 @@ def test_a_vanished_bucket_is_told_and_nothing_is_lost(bucket, tmp_path):
 def test_errors_name_the_url():
     with pytest.raises(InputError, match="s3://logs/missing"):
         list(list_remote("s3://logs/missing.log"))
+
+
+def test_a_web_server(tmp_path):
+    import threading
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www/a.log").write_bytes(plain(starts(0), decoding(6, 10)))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "www"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert scanned(tmp_path / "c", f"{url}/a.log").read == 1
+        assert scanned(tmp_path / "c", f"{url}/a.log").skipped == 1
+        missing = scanned(tmp_path / "c", f"{url}/b.log")
+        assert [path for path, _ in missing.failures] == [f"{url}/b.log"]
+        server.shutdown()

@@ -42,25 +42,29 @@ def list_remote(url: str) -> Iterator[tuple[str, int, str | None]]:
 
     store, key, base = _store(url)
     scheme = urlsplit(url).scheme
-    if scheme in ("http", "https"):
-        meta = obstore.head(store, key)
-        yield url, int(meta["size"]), meta["e_tag"]
-        return
     prefix = key.split(next((c for c in key if c in _MAGIC), "\0"))[0]
     is_pattern = prefix != key
     folder = prefix.rpartition("/")[0] if is_pattern else key.rstrip("/")
     count = 0
     try:
+        if scheme in ("http", "https"):
+            yield url, *_size_and_tag(obstore.head(store, key))
+            return
         for batch in obstore.list(store, prefix=folder or None):
             for meta in batch:
                 if not is_pattern or fnmatch(meta["path"], key):
                     count += 1
-                    yield f"{base}/{meta['path']}", int(meta["size"]), meta["e_tag"]
+                    yield f"{base}/{meta['path']}", *_size_and_tag(meta)
         if not count and not is_pattern:
-            meta = obstore.head(store, key)
-            yield f"{base}/{key}", int(meta["size"]), meta["e_tag"]
+            yield f"{base}/{key}", *_size_and_tag(obstore.head(store, key))
     except Exception as error:
         raise _unreadable(url, error) from error
+
+
+def _size_and_tag(meta: Any) -> tuple[int, str | None]:
+    """Return an object's size and what changes with its content."""
+    tag = meta["e_tag"] or (f"{meta['last_modified']}" if meta["last_modified"] is not None else None)
+    return int(meta["size"]), tag
 
 
 def store_get(store: Any, key: str) -> Any:

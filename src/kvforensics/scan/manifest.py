@@ -54,12 +54,13 @@ class Manifest:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.entries: dict[str, Entry] = {}
+        # who packs writes the one file before it removes the others: so these are read first
+        loose = [_read(file) for file in sorted(folder.glob("*.json"))]
         for entry in _packed(folder / PACKED):
             self.entries[entry.path] = entry
-        for file in sorted(folder.glob("*.json")):
-            loose = _read(file)
-            if loose is not None:
-                self._take(loose)
+        for newer in loose:
+            if newer is not None:
+                self._take(newer)
 
     def put(self, entry: Entry) -> None:
         """Commit an entry: after this the input counts as seen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from glob import glob, has_magic
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvforensics.carriers import expand
+from kvforensics.carriers.journal_files import LIVE
 from kvforensics.carriers.remote import is_remote, list_remote
 from kvforensics.errors import InputError, UsageError
 
@@ -103,12 +105,16 @@ def _items(inputs: Iterable[str], known: _Known) -> Iterator[Item]:
             else [named]
         )
         for path in expand(paths, known.inputs):
-            yield _local(path)
+            yield item_of(path)
 
 
-def _local(path: str) -> Item:
-    if path == "-":
-        raise UsageError("standard input cannot be scanned", hint="use kvforensics timeline -")
+def item_of(path: str) -> Item:
+    """Return a local input as it is now; with an error where it is not there."""
+    if path == "-" or path.startswith(LIVE):
+        raise UsageError(
+            "standard input and the live journal cannot be scanned",
+            hint="use kvforensics timeline, or scan /var/log/journal",
+        )
     try:
         status = Path(path).stat()
     except OSError:
@@ -119,4 +125,21 @@ def _local(path: str) -> Item:
             status = Path(archive).stat()
         except OSError as error:
             return Item(path, 0, None, error.strerror or str(error))
+    if stat.S_ISDIR(status.st_mode):
+        return _journal_folder(path)
+    if not stat.S_ISREG(status.st_mode):
+        return Item(path, 0, None, "is no file; scan reads files, timeline reads pipes")
     return Item(path, status.st_size, f"{status.st_mtime_ns}")
+
+
+def _journal_folder(path: str) -> Item:
+    """Return a folder of journal files, which is one input; its own time does not change with theirs."""
+    found = []
+    for file in sorted(Path(path).iterdir()):
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        found.append((file.name, status.st_size, status.st_mtime_ns))
+    stamp = blake2b(repr(found).encode(errors="surrogateescape"), digest_size=16).hexdigest()
+    return Item(path, sum(size for _, size, _ in found), stamp)

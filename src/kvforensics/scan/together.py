@@ -22,7 +22,7 @@ from kvforensics.records import Origins
 from kvforensics.scan import marks, reading, store
 from kvforensics.scan.atomic import CatalogueWriteError, write_bytes
 from kvforensics.scan.fingerprint import begins_with
-from kvforensics.scan.plan import Item, walk_order
+from kvforensics.scan.plan import Item, item_of, walk_order
 from kvforensics.scan.work import entry_of, read_one
 
 if TYPE_CHECKING:
@@ -201,6 +201,8 @@ def _is_there(entry: Entry) -> bool:
             status = Path(path).stat()
         except (OSError, ValueError):
             continue
+        if Path(path).is_dir():
+            return item_of(path).stamp == entry.stamp
         return (status.st_size, f"{status.st_mtime_ns}") == (entry.size, entry.stamp)
     return False
 

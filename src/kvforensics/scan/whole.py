@@ -10,6 +10,7 @@ import polars as pl
 
 from kvforensics import assembly, selection
 from kvforensics.analysis import Coverage, Damaged, Shape
+from kvforensics.errors import UsageError
 from kvforensics.events import ShapeCount
 from kvforensics.intake import Intake
 from kvforensics.options import Options
@@ -37,7 +38,17 @@ def analysis(catalogue: Catalogue, options: Options | None = None, service: str 
     With `service` (its id, unit or host) only the inputs of hosts that share inputs with it are loaded; the
     sources and the coverage are of the whole catalogue nevertheless. Raises like `analysis.analyse`.
     """
-    wanted = options or Options()
+    try:
+        return _analysis(catalogue, options or Options(), service)
+    except FileNotFoundError as error:
+        raise UsageError(
+            "the catalogue changed while it was read, or files of it are gone",
+            where=str(error.filename or catalogue.folder),
+            hint="try again when no scan is running; kvforensics scan puts back what is missing",
+        ) from error
+
+
+def _analysis(catalogue: Catalogue, wanted: Options, service: str | None) -> Analysis:
     entries = everything(catalogue)
     if service is None:
         return assembly.analysis_of(intake_of(catalogue, entries), wanted)

@@ -93,7 +93,8 @@ def read_one(folder: str, options: Options, job: Job) -> tuple[Entry, str]:
     try:
         print_ = fingerprint(Path(item.path)) if Path(item.path).is_file() else None
         key = print_.key(f"{told}:") if print_ else _key_of_stamp(item, told)
-        if store.is_whole(place, key) and (place / "marks" / f"{key}.parquet").exists():
+        told_apart = print_ is not None or item.stamp is not None
+        if told_apart and store.is_whole(place, key) and (place / "marks" / f"{key}.parquet").exists():
             return _known(place, item, key, print_, told), KNOWN
         taken = None
         if print_ and known and known.print and known.key and _has_grown(item, print_, known, told, place):
