@@ -1,7 +1,7 @@
 """Run a campaign: `python -m fuzz carriers --cases 100000`. Failures are listed; the run goes on.
 
 `--start` is the number of the first case: several processes share a campaign by ranges. Each case may take
-`--seconds`; one that takes longer counts as hanging. The peak of memory is told at the end.
+`--seconds` of processor time; one that takes longer counts as hanging. The peak of memory is told at the end.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def _hangs(*_: Any) -> None:
 
 def run(name: str, start: int, cases: int, seconds: float, until: float | None = None) -> dict[str, Any]:
     """Run cases and return how many there were, what failed, and the memory at its highest, in MiB."""
-    signal.signal(signal.SIGALRM, _hangs)
+    signal.signal(signal.SIGPROF, _hangs)
     stop = _Stop()
     failed: list[dict[str, Any]] = []
     begun = time.monotonic()
     number = start
     with TemporaryDirectory() as folder:
         for number in range(start, start + cases):
-            signal.setitimer(signal.ITIMER_REAL, seconds)
+            signal.setitimer(signal.ITIMER_PROF, seconds)
             try:
                 CAMPAIGNS[name](number, Path(folder))
             except Exception as error:  # noqa: BLE001 - whatever a case raises is what is looked for
@@ -59,7 +59,7 @@ def run(name: str, start: int, cases: int, seconds: float, until: float | None =
                     f"{name} {number}: {why} ({where.filename}:{where.lineno})", file=sys.stderr, flush=True
                 )
             finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.setitimer(signal.ITIMER_PROF, 0)
             if stop.told or (until is not None and time.monotonic() - begun > until):
                 break
     return {
