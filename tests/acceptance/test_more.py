@@ -80,6 +80,39 @@ class TestWhoMovedThePool:
         assert (c["verdict"], c["reason_code"]) == ("confounded", "free_memory_differs")
 
 
+def cut(lines: list, name: str) -> list:
+    """Return the lines of a start whose settings line ends before a setting."""
+    return [
+        (at, rank, text[: text.index(f"{name}=")] if "server_args" in text else text)
+        for at, rank, text in lines
+    ]
+
+
+class TestCutSettings:
+    def test_a_hidden_setting_may_have_moved_the_pool(self, read):
+        """The cache type is shown, the fraction is not; both changed."""
+        second = cut(start(f=0.88, **FP8).lines(day(10)), "mem_fraction_static")
+        doc = read(plain(start().lines(day(9)), second))
+        c = change(doc, "kv_cache_dtype")
+        assert (c["verdict"], c["reason_code"], c["attribution"]) == ("unproven", "config_truncated", "none")
+
+    def test_a_hidden_cap_may_have_held_the_pool(self, read):
+        first = start(max_total=60000).lines(day(9))
+        doc = read(plain(first, cut(start(f=0.88).lines(day(10)), "max_total_tokens")))
+        assert change(doc, "mem_fraction_static")["verdict"] == "unproven"
+
+    def test_a_fraction_that_the_rule_confirms_is_proven(self, read):
+        second = cut(start(f=0.88).lines(day(10)), "speculative_algorithm")
+        doc = read(plain(start().lines(day(9)), second))
+        assert change(doc, "mem_fraction_static")["verdict"] == "effective"
+
+    def test_a_context_is_no_input_whatever_is_hidden(self, read):
+        second = cut(start(context=65536).lines(day(10)), "mem_fraction_static")
+        doc = read(plain(start().lines(day(9)), second))
+        assert change(doc, "context_length")["verdict"] == "no_op_for_pool"
+        assert "mem_fraction_static" not in {c["setting"] for c in doc["services"][0]["changes"]}
+
+
 def stateful(hour: int, slots: int, **fields) -> list:
     """Return the lines of a server whose budget is shared with `slots` state slots of 18 MiB."""
     gib = slots * 18 / 1024

@@ -24,8 +24,9 @@ _CONSTANT_WEIGHTS_GIB = 0.1
 class Attribution:
     """Who explains the pool of a pair.
 
-    `by` is `setting` (one, in `credited`), `several`, `free_memory`, `version`, `nobody`, `not_moved` or
-    `unknown`. `alone` holds the pool that the rule predicts for a setting changed alone.
+    `by` is `setting` (one, in `credited`), `several`, `free_memory`, `version`, `nobody`, `not_moved`,
+    `hidden` (a setting that a cut config does not show may have done it) or `unknown`. `alone` holds the
+    pool that the rule predicts for a setting changed alone.
     """
 
     by: str
@@ -56,6 +57,8 @@ def attribute(pair: Situation) -> Attribution:
     still = frozenset(s for s in found if not _stays(pair, alone.get(s)))
     if pair.version_changed:
         return Attribution("version" if not still else "several", candidates=still, alone=alone)
+    if not pair.complete and len(found) == 1 and not any(_arrives(pair, alone.get(s)) for s in found):
+        return Attribution("hidden", candidates=found, alone=alone)
     if not still:
         return Attribution("nobody", candidates=found, alone=alone)
     if len(found) > 1:

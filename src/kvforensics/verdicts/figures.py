@@ -28,6 +28,8 @@ def of_pool_input(pair: Situation, change: Change, who: Attribution) -> Decision
     pool = pair.effects.pool_tokens
     if who.by == "unknown":
         return unknown_pool(pair, change)
+    if who.by == "hidden":
+        return _hidden_by_the_cut(pair, change)
     if who.by == "not_moved":
         return _pool_unmoved(pair, change, who)
     if change.setting in who.credited:
@@ -117,6 +119,18 @@ def _on_purpose(pair: Situation, change: Change, known: Knob, *, priced: bool) -
         if found is not None:
             return found
     return None
+
+
+def _hidden_by_the_cut(pair: Situation, change: Change) -> Decision:
+    pool = pair.effects.pool_tokens
+    cut = pair.newer if pair.newer.config.truncated else pair.older
+    return Decision(
+        "unproven",
+        "config_truncated",
+        f"The pool went from {moved(pool.before, pool.after)}, and {change.setting} may not be all that "
+        f"changed: the settings of {cut.id} are cut off in the log.",
+        "Log to where long lines are kept whole, and compare again.",
+    )
 
 
 def _hidden_by_free_memory(pair: Situation, change: Change, who: Attribution) -> Decision:

@@ -145,6 +145,8 @@ def _credit_elsewhere(pair: Situation, change: Change, known: Knob) -> str:
             continue
         if figure in ("longest_prompt_tokens", "free_gib") and pair.pool == "moved":
             continue
+        if figure == "free_gib" and not pair.complete:
+            continue
         if not _rivals(pair, change, figure):
             return "sole"
     return "none"

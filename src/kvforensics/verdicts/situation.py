@@ -57,6 +57,14 @@ class Situation:
             return False
         return within(old, new.oldest, new.newest) is False
 
+    @property
+    def complete(self) -> bool:
+        """Whether both launches show all their settings, so that none can hide another change."""
+        return not any(
+            one.config.truncated or one.config.source in ("partial", "none")
+            for one in (self.older, self.newer)
+        )
+
     def changed(self, setting: str) -> Change | None:
         """Return this pair's change of a setting."""
         return next((c for c in self.changes if c.setting == setting), None)
