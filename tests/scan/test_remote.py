@@ -165,3 +165,12 @@ def test_a_web_server(tmp_path):
         missing = scanned(tmp_path / "c", f"{url}/b.log")
         assert [path for path, _ in missing.failures] == [f"{url}/b.log"]
         server.shutdown()
+
+
+@pytest.mark.parametrize("url", ["s3://key:hunter2@logs/a", "https://x.example/a.log?sig=hunter2"])
+def test_a_secret_in_a_url_is_refused_and_not_shown(url):
+    from kvforensics.errors import UsageError
+
+    with pytest.raises(UsageError) as error:
+        list(list_remote(url))
+    assert "hunter2" not in str(error.value)

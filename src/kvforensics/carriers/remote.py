@@ -93,6 +93,12 @@ def _store(url: str) -> tuple[Any, str, str]:
             hint="install the extra: pip install 'kvforensics[cloud]'",
         ) from error
     parts = urlsplit(url)
+    if parts.query or parts.username or parts.password:
+        raise UsageError(
+            "a URL with a query or a password in it is not read",
+            where=f"{parts.scheme}://{parts.hostname}{parts.path}",
+            hint="credentials come from the environment: AWS_…, GOOGLE_…, AZURE_…",
+        )
     base = f"{parts.scheme}://{parts.netloc}"
     try:
         return from_url(base, client_options={"allow_http": True}), parts.path.lstrip("/"), base

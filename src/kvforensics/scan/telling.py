@@ -1,4 +1,8 @@
-"""Progress of a scan on standard error: a bar on a terminal, else plain lines, or JSON lines when asked."""
+"""Progress of a scan on standard error: a bar on a terminal, else plain lines, or JSON lines when asked.
+
+Told are inputs, bytes, lines a second, the time left and the failures; as JSON one line for each input that
+was not skipped, and one at the end.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,7 @@ class Teller:
     def __init__(self, items: Sequence[Item], style: str) -> None:
         self._bytes = sum(item.size for item in items)
         self._seen = 0
+        self._worked = 0
         self._began = self._told = time.monotonic()
         self._style = ("rich" if sys.stderr.isatty() else "plain") if style == "auto" else style
         self._bar = self._make_bar() if self._style == "rich" else None
@@ -37,18 +42,32 @@ class Teller:
         self._seen += item.size
         now = time.monotonic()
         if self._style == "json":
-            self._json("input", outcome, path=item.path)
+            if outcome.worked > self._worked:
+                self._json("input", outcome, path=item.path)
+            self._worked = outcome.worked
         elif self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=self._seen, failed=outcome.failed)
+            self._bar.update(
+                self._bar.task_ids[0],
+                completed=self._seen,
+                files=f"{outcome.worked + outcome.skipped:,}/{outcome.planned:,}",
+                rate=f"{self._rate(outcome):,.0f}",
+                failed=outcome.failed,
+            )
         elif self._style == "plain" and now - self._told >= _EVERY_S:
             self._told = now
-            left = (now - self._began) * (self._bytes - self._seen) / max(1, self._seen)
-            rate = outcome.lines / max(1e-9, now - self._began)
-            done = outcome.read + outcome.continued + outcome.skipped + outcome.renamed
             self._say(
-                f"{done:,} of {outcome.planned:,} inputs, {outcome.bytes >> 20:,} MiB, {rate:,.0f} lines/s, "
-                f"about {duration(left)} left, {outcome.failed:,} failed"
+                f"{outcome.worked + outcome.skipped:,} of {outcome.planned:,} inputs, "
+                f"{outcome.bytes >> 20:,} MiB, {self._rate(outcome):,.0f} lines/s, "
+                f"about {duration(self._left())} left, {outcome.failed:,} failed"
             )
+
+    def _rate(self, outcome: Outcome) -> float:
+        """Return the lines read a second."""
+        return outcome.lines / max(1e-9, time.monotonic() - self._began)
+
+    def _left(self) -> float:
+        """Return the seconds that the rest will take at the pace so far."""
+        return (time.monotonic() - self._began) * (self._bytes - self._seen) / max(1, self._seen)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -76,7 +95,8 @@ class Teller:
             name: getattr(outcome, name)
             for name in ("planned", "read", "continued", "skipped", "renamed", "failed", "bytes", "lines")
         }
-        self._say(json.dumps({"event": what, **counts, **more}, sort_keys=True))
+        pace = {"lines_per_s": round(self._rate(outcome)), "seconds_left": round(self._left(), 1)}
+        self._say(json.dumps({"event": what, **counts, **pace, **more}, sort_keys=True))
 
     def _say(self, text: str) -> None:
         sys.stderr.write(text + "\n")
@@ -93,14 +113,15 @@ class Teller:
         )
 
         bar = Progress(
-            TextColumn("scan"),
+            TextColumn("scan {task.fields[files]}"),
             BarColumn(),
             DownloadColumn(binary_units=True),
             TransferSpeedColumn(),
+            TextColumn("{task.fields[rate]} lines/s"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[failed]} failed"),
             console=Console(stderr=True),
         )
-        bar.add_task("scan", total=self._bytes, failed=0)
+        bar.add_task("scan", total=self._bytes, files="", rate="0", failed=0)
         bar.start()
         return bar

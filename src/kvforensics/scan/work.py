@@ -44,6 +44,11 @@ class Outcome:
     failures: list[tuple[str, str]] = field(default_factory=list)  # path and reason
 
     @property
+    def worked(self) -> int:
+        """Number of inputs that were looked at, the failed ones too."""
+        return self.renamed + self.continued + self.read + self.failed
+
+    @property
     def nothing_read(self) -> bool:
         """Whether there was an input and none could be read."""
         return self.failed > 0 and not (self.skipped or self.renamed or self.continued or self.read)
