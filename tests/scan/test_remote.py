@@ -69,6 +69,10 @@ def test_an_object_a_prefix_a_pattern(bucket):
     assert {path for path, *_ in list_remote("s3://logs/20*/*.log")} == {
         "s3://logs/2026/a.log", "s3://logs/2025/c.log", "s3://logs/2026x/d.log",
     }  # fmt: skip
+    assert [path for path, *_ in list_remote("s3://logs/202?/?.log")] == [
+        "s3://logs/2025/c.log",
+        "s3://logs/2026/a.log",
+    ]
     pieces, size = open_remote("s3://logs/2026/a.log")
     assert (b"".join(pieces), size) == (b"2026/a.log", 10)
 
@@ -174,3 +178,13 @@ def test_a_secret_in_a_url_is_refused_and_not_shown(url):
     with pytest.raises(UsageError) as error:
         list(list_remote(url))
     assert "hunter2" not in str(error.value)
+
+
+def test_without_the_extra_its_name_is_said(monkeypatch):
+    from kvforensics.errors import MissingExtraError
+
+    for name in ("obstore", "obstore.store"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError) as error:
+        list(list_remote("s3://logs/a"))
+    assert "kvforensics[cloud]" in (error.value.hint or "")

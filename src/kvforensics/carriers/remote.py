@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from kvforensics.errors import InputError, MissingExtraError, UsageError
 
@@ -38,10 +37,10 @@ def open_remote(url: str) -> tuple[Iterator[bytes], int | None]:
 
 def list_remote(url: str) -> Iterator[tuple[str, int, str | None]]:
     """Give path, size and entity tag of the objects that a URL means: one, a prefix, or a pattern."""
+    store, key, base = _store(url)
     import obstore  # noqa: PLC0415 - checked by _store
 
-    store, key, base = _store(url)
-    scheme = urlsplit(url).scheme
+    scheme = base.partition("://")[0]
     prefix = key.split(next((c for c in key if c in _MAGIC), "\0"))[0]
     is_pattern = prefix != key
     folder = prefix.rpartition("/")[0] if is_pattern else key.rstrip("/")
@@ -92,18 +91,24 @@ def _store(url: str) -> tuple[Any, str, str]:
             where=url,
             hint="install the extra: pip install 'kvforensics[cloud]'",
         ) from error
-    parts = urlsplit(url)
-    if parts.query or parts.username or parts.password:
-        raise UsageError(
-            "a URL with a query or a password in it is not read",
-            where=f"{parts.scheme}://{parts.hostname}{parts.path}",
-            hint="credentials come from the environment: AWS_…, GOOGLE_…, AZURE_…",
-        )
-    base = f"{parts.scheme}://{parts.netloc}"
+    base, key = _apart(url)
     try:
-        return from_url(base, client_options={"allow_http": True}), parts.path.lstrip("/"), base
+        return from_url(base, client_options={"allow_http": True}), key, base
     except Exception as error:
         raise UsageError(f"cannot open the store: {error}", where=url) from error
+
+
+def _apart(url: str) -> tuple[str, str]:
+    """Return the store's part of a URL and the key in it. Raises UsageError for one with a secret in it."""
+    scheme, _, rest = url.partition("://")
+    place, _, key = rest.partition("/")
+    if "@" in place or (scheme in ("http", "https") and "?" in key):
+        raise UsageError(
+            "a URL with a query or a password in it is not read",
+            where=f"{scheme}://{place.rpartition('@')[2]}/{key.partition('?')[0]}",
+            hint="credentials come from the environment: AWS_…, GOOGLE_…, AZURE_…",
+        )
+    return f"{scheme}://{place}", key.lstrip("/")
 
 
 def _unreadable(url: str, error: Exception) -> InputError:
