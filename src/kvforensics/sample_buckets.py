@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
+LOAD = ("decode", "prefill")  # the kinds that have the columns of `*_max` and `*_last`
 STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
 _USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
 _SUMS = (
@@ -33,6 +39,13 @@ _MAXIMA = ("usage_max", "running_max", "queue_max")
 _LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
 
 
+def together(hot: Mapping[str, pl.DataFrame]) -> list[pl.DataFrame]:
+    """Return the hot frames of a block unified: what tells the load in one, since its last line counts."""
+    load = [unify(kind, frame) for kind, frame in hot.items() if kind in LOAD]
+    others = [unify(kind, frame) for kind, frame in hot.items() if kind not in LOAD]
+    return [pl.concat(load).sort("line"), *others] if load else others
+
+
 def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Bring a hot frame of any kind to the columns that are summed up; what a kind lacks is null."""
 
@@ -46,7 +59,7 @@ def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     def any_of(names: list[pl.Expr], dtype: type[pl.DataType]) -> pl.Expr:
         return pl.max_horizontal(names).cast(dtype) if names else pl.lit(None, dtype=dtype)
 
-    load = kind in ("prefill", "decode")
+    load = kind in LOAD
     status = pl.col("status").cast(pl.Int64) if "status" in frame.columns else pl.lit(None, dtype=pl.Int64)
     tps = any_of(has("gen_tps") if kind == "decode" else [], pl.Float64)
     return frame.select(
@@ -135,22 +148,49 @@ def merge_slots(buckets: pl.DataFrame) -> pl.DataFrame:
 
 
 def merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Add up buckets that agree in `key`; the last value is that of the last line."""
-    merged = (
-        buckets.sort("last_line", maintain_order=True)
-        .group_by(key, maintain_order=True)
-        .agg(
-            pl.col("first_line").min(),
-            pl.col("last_line").max(),
-            pl.col("first_at").drop_nulls().first(),
-            pl.col("last_at").drop_nulls().last(),
-            *(pl.col(name).max() for name in _MAXIMA),
-            *(pl.col(name).min() for name in (*FIRSTS, *_FIRST_TIMES)),
-            *(pl.col(name).drop_nulls().last() for name in _LASTS),
-            *(pl.col(name).sum() for name in _SUMS),
-        )
-    )
-    return merged.select([name for name in bucket_schema() if name in merged.columns])
+    """Add up buckets that agree in `key`; the last value is that of the last line.
+
+    Most columns of most logs hold one value or none: those are not looked at row by row.
+    """
+    schema = bucket_schema()
+    if not buckets.height:
+        return buckets.select([name for name in schema if name in key or name not in (*STRETCH, "slot")])
+    rows = buckets if buckets["last_line"].is_sorted() else buckets.sort("last_line", maintain_order=True)
+    same = {name for name in key if is_one(rows[name])}
+    empty = {name for name in rows.columns if rows[name].null_count() == rows.height}
+    empty |= {name for name in _SUMS if is_one(rows[name]) and not rows[name][0]}
+    first_at = pl.col("first_at")
+    if not rows["first_line"].is_sorted():  # buckets of load and of other lines lie across each other
+        first_at = first_at.sort_by("first_line")
+    rules = {
+        "first_line": pl.col("first_line").min(),
+        "last_line": pl.col("last_line").max(),
+        "first_at": (first_at.drop_nulls() if rows["first_at"].null_count() else first_at).first(),
+        "last_at": _known(rows, "last_at").last(),
+        **{name: pl.col(name).max() for name in _MAXIMA},
+        **{name: pl.col(name).min() for name in (*FIRSTS, *_FIRST_TIMES)},
+        **{name: _known(rows, name).last() for name in _LASTS},
+        **{name: pl.col(name).sum() for name in _SUMS},
+    }
+    wanted = [rule for name, rule in rules.items() if name not in empty]
+    differing = [name for name in key if name not in same]
+    merged = rows.group_by(differing, maintain_order=True).agg(wanted) if differing else rows.select(wanted)
+    constants: dict[str, object] = {name: 0 if name in _SUMS else None for name in rules if name in empty}
+    constants |= {name: rows[name][0] for name in same}
+    return merged.with_columns(
+        pl.lit(value, dtype=schema[name]).alias(name) for name, value in constants.items()
+    ).select([name for name in schema if name in key or name in rules])
+
+
+def is_one(column: pl.Series) -> bool:
+    """Whether a column holds one value in all its rows."""
+    if column.null_count():
+        return column.null_count() == len(column)
+    return bool(column.min() == column.max())
+
+
+def _known(rows: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name).drop_nulls() if rows[name].null_count() else pl.col(name)
 
 
 def bucket_schema() -> dict[str, pl.DataType]:

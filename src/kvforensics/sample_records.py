@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvforensics.events import SEEN_SCHEMA
+from kvforensics.sample_buckets import is_one
 
 BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 _SEEN_KEY = ["source", "after_line", "origin"]
@@ -45,23 +46,30 @@ def as_records(rows: pl.DataFrame) -> pl.DataFrame:
 
 def merge_records(rows: pl.DataFrame) -> pl.DataFrame:
     """Add up rows of one key; each row is a run of records whose last burst is known."""
-    ordered = rows.select(list(records_schema())).sort("first_line", maintain_order=True)
-    before = pl.col("last_at").forward_fill().shift(1).over(_SEEN_KEY, order_by="first_line")
+    if not rows.height:
+        return rows.select(list(records_schema()))
+    ordered = rows.select(list(records_schema()))
+    if not ordered["first_line"].is_sorted():
+        ordered = ordered.sort("first_line", maintain_order=True)
+    alone = all(is_one(ordered[name]) for name in _SEEN_KEY)
+    before = pl.col("last_at").forward_fill().shift(1)
+    before = before if alone else before.over(_SEEN_KEY, order_by="first_line")
     gap = (pl.col("first_at") - before).dt.total_microseconds().abs() > BURST_GAP_US
     own = pl.col("burst_at") != pl.col("first_at")  # the run itself holds a gap
     starts = (gap | own | before.is_null()) & pl.col("burst_at").is_not_null()
     marked = ordered.with_columns(starts.fill_null(value=False).alias("_starts"))
-    return (
-        marked.group_by(_SEEN_KEY, maintain_order=True)
-        .agg(
-            pl.col("first_line").min(),
-            pl.col("last_line").max(),
-            pl.col("first_at").drop_nulls().first(),
-            pl.col("last_at").drop_nulls().last(),
-            pl.col("burst_at").filter(pl.col("_starts")).last(),
-            pl.col("burst_line").filter(pl.col("_starts")).last(),
-            pl.col("records").sum(),
-            pl.col("ours").sum(),
-        )
-        .select(list(records_schema()))
+    rules = (
+        pl.col("first_line").min(),
+        pl.col("last_line").max(),
+        pl.col("first_at").drop_nulls().first(),
+        pl.col("last_at").drop_nulls().last(),
+        pl.col("burst_at").filter(pl.col("_starts")).last(),
+        pl.col("burst_line").filter(pl.col("_starts")).last(),
+        pl.col("records").sum(),
+        pl.col("ours").sum(),
     )
+    if alone:
+        merged = marked.select(*(pl.col(name).first() for name in _SEEN_KEY), *rules)
+    else:
+        merged = marked.group_by(_SEEN_KEY, maintain_order=True).agg(rules)
+    return merged.select(list(records_schema()))

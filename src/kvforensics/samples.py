@@ -135,16 +135,17 @@ class Samples:
         """Return everything that was kept, for `restore`: buckets, records, bucket width in microseconds."""
         self._flush([])
         self._settle()
-        return self._buckets.merged, self._records.merged, self._width_us
+        order = ("source", "first_line", "origin", *RANK_TAGS, "slot")
+        return self._buckets.merged.sort(order), self._records.merged, self._width_us
 
     def restore(self, buckets: pl.DataFrame, records: pl.DataFrame, width_us: int) -> None:
         """Take what another `Samples` kept of other sources; the wider buckets of the two are kept."""
         while self._width_us < width_us:
             self._widen()
         slots = pl.col("slot") // (self._width_us // width_us)
-        self._buckets.add(merge_slots(buckets.with_columns(slots).select(list(bucket_schema()))))
-        self._records.add(records.select(list(records_schema())))
-        self._settle()
+        many = self._buckets.add(merge_slots(buckets.with_columns(slots).select(list(bucket_schema()))))
+        if self._records.add(records.select(list(records_schema()))) or many:
+            self._settle()
 
     def standing(self) -> tuple[int, int]:
         """Return the last boundary passed in the source at hand, and 1 where its lines ascend."""
