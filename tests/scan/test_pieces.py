@@ -214,3 +214,20 @@ def test_the_same_content_twice_counts_once(tmp_path):
     repeated = [entry.source["repeated"] for entry in Catalogue(catalogue).manifest.done()]
     assert min(repeated) == 0
     assert sorted(repeated)[1] > 0
+
+
+def test_a_path_that_names_a_container_is_part_of_what_is_read(tmp_path):
+    from kvforensics.analysis import analyse
+    from kvforensics.report.plain import dumps
+    from kvforensics.report.timeline_json import timeline
+    from kvforensics.scan.whole import analysis
+
+    root, catalogue = tmp_path / "logs", tmp_path / "c"
+    for digit, minute in (("a", 0), ("b", 300)):
+        write(root, f"{digit * 64}/{digit * 64}-json.log", docker(starts(minute), decoding(minute + 6, 9)))
+    scanned(catalogue, root)
+    (root / ("b" * 64) / f"{'b' * 64}-json.log").rename(root / "b.log")
+    scanned(catalogue, root)
+    raw = dumps(timeline(analyse([str(root)])))
+    assert dumps(timeline(analysis(Catalogue(catalogue)))) == raw
+    assert "bbbbbbbbbbbb" not in raw.replace("b" * 64, "")

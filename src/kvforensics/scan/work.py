@@ -97,7 +97,7 @@ def read_one(folder: str, options: Options, job: Job) -> tuple[Entry, str]:
         return _failed(item, item.error, told), NEW
     try:
         print_ = fingerprint(Path(item.path)) if Path(item.path).is_file() else None
-        key = print_.key(f"{told}:") if print_ else _key_of_stamp(item, told)
+        key = _key(item, print_, told)
         told_apart = print_ is not None or item.stamp is not None
         if told_apart and store.is_whole(place, key) and (place / "marks" / f"{key}.parquet").exists():
             return _known(place, item, key, print_, told), KNOWN
@@ -201,12 +201,18 @@ def _known(place: Path, item: Item, key: str, print_: Fingerprint | None, told: 
     return replace(entry_of(_entry(item, key, print_, told), intake, rest["months"]), spans=spans)
 
 
-def _key_of_stamp(item: Item, told: str) -> str:
-    """Return the key of an input whose bytes are not at hand (an object, an archive's member)."""
+def _key(item: Item, print_: Fingerprint | None, told: str) -> str:
+    """Return the name of what reading an input gives: its content, how it is read, what its path tells."""
+    from kvforensics.carriers.log_paths import container_of  # noqa: PLC0415
+
+    how = f"{told}:{container_of(item.path) or ''}"
+    if print_ is not None:
+        return print_.key(how)
     archive, bang, member = item.path.rpartition(MEMBER)
     if bang and Path(archive).is_file():
-        return fingerprint(Path(archive)).key(f"{told}:{member}")
-    return Fingerprint(item.size, item.path, item.stamp or "").key(f"{told}:")
+        return fingerprint(Path(archive)).key(f"{how}:{member}")
+    # its bytes are not at hand: an object, a folder of journal files
+    return Fingerprint(item.size, item.path, item.stamp or "").key(how)
 
 
 def _entry(item: Item, key: str, print_: Fingerprint | None, told: str) -> Entry:
