@@ -55,7 +55,8 @@ class _Pair:
 
     def __init__(self, older: Launch, newer: Launch) -> None:
         self.older, self.newer = older, newer
-        self.after = applied(newer)
+        after = applied(newer)
+        self.after = _renamed(after, after.values)  # one way to write what a release may print in two
         self.before = _renamed(applied(older), self.after.values)
         self.names = tuple(
             name

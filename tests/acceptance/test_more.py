@@ -80,6 +80,19 @@ class TestWhoMovedThePool:
         assert (c["verdict"], c["reason_code"]) == ("confounded", "free_memory_differs")
 
 
+class TestUpgrades:
+    @pytest.mark.parametrize(
+        ("older", "newer"), [("0.5.11", "0.5.23"), ("0.5.22", "0.5.23"), ("0.5.23", "0.5.23")]
+    )
+    @pytest.mark.parametrize("rewritten", [False, True])
+    def test_attention_groups_written_either_way_are_no_change(self, history, older, newer, rewritten):
+        asked = {"dp_size": 2, "enable_dp_attention": True, "chunked_prefill_size": 4096}
+        as_run = {"dp_size": 1, "enable_dp_attention": False, "attn_dp_size": 2, "chunked_prefill_size": 4096}
+        first = start(version=older, running_effective=32, settings=asked)
+        second = start(version=newer, running_effective=32, settings=as_run if rewritten else asked)
+        assert history(first, second)["services"][0]["changes"] == []
+
+
 def cut(lines: list, name: str) -> list:
     """Return the lines of a start whose settings line ends before a setting."""
     return [
