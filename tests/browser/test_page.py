@@ -1,8 +1,11 @@
 """The report page in a real browser: alone on the network, quiet, and all its parts at work."""
 
 import re
+from dataclasses import replace
 
 import pytest
+
+from kvforensics.report.html import html
 
 
 def window(page):
@@ -230,8 +233,7 @@ def test_every_control_is_reached_by_keyboard(page):
     assert {"Zoom in", "chart-1", "setting", "open"} <= reached
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_no_serious_fault_for_those_who_do_not_see_or_point(visit, report, axe, width, scheme):
     page = visit(report, width=width, scheme=scheme)
     page.get_by_role("button", name="Open all").click()
@@ -255,6 +257,31 @@ def test_a_picture_stands_where_scripts_are_off(browser, report):
     assert page.locator("#chart-1").is_hidden()
     assert page.locator("#changes-1 tr.row").first.is_visible()
     context.close()
+
+
+def test_without_load_figures_and_events_the_page_is_as_quiet(visit, incident, tmp_path):
+    one = incident.services[0]
+    bare = tuple(replace(each, pool_tokens=None, context_len=None) for each in one.launches)
+    quiet = replace(one, launches=bare, verdicts=(), findings=())
+    path = tmp_path / "bare.html"
+    path.write_text(html(replace(incident, services=(quiet,), samples=None), "0"), "utf-8")
+    page = visit(path)
+    page.mouse.move(600, 450)
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(300)
+    assert page.seen.complaints == []
+
+
+def test_every_service_s_chart_is_drawn_when_it_comes_near(visit, incident, tmp_path):
+    one = incident.services[0]
+    services = tuple(replace(one, id=f"node{number}/x.service") for number in range(1, 4))
+    path = tmp_path / "many.html"
+    path.write_text(html(replace(incident, services=services), "0"), "utf-8")
+    page = visit(path)
+    assert page.locator("#chart-3[data-drawn]").count() == 0
+    page.get_by_role("link", name="node3/x.service").click()
+    page.wait_for_selector("#chart-3[data-drawn] canvas")
+    assert page.seen.complaints == []
 
 
 def test_print_shows_the_picture_and_whole_tables(page):

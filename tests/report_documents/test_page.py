@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from tests import hostile
 
-from kvforensics.report import timeline_json
+from kvforensics.report import picture, timeline_json
 from kvforensics.report.evidence import Evidence, excerpt
 from kvforensics.report.html import chart, drawing, html, series
 from kvforensics.report.html.folding import findings_by_id, named, settings_by_value
@@ -107,6 +107,13 @@ class TestSeries:
         assert all(one["b"] <= after["a"] for one, after in pairwise(bands))
         assert [band["failed"] for band in bands] == [False, True, False]
 
+    def test_no_line_leads_over_a_gap_between_launches(self, document, incident):
+        service = json.loads(json.dumps(document["services"][0]))
+        service["launches"][0]["ended_at"] = "2026-05-20T14:30:00.000000Z"
+        rows = series.chart_data(service, incident.services[0], incident)["steps"]
+        pool = [row["tokens"] for row in rows if row["what"] == "KV pool"]
+        assert pool == [101134, 101134, None, 101134, 101134, 205748, 205748]
+
     def test_many_retractions_share_markers_and_none_is_lost(self):
         analysis = hostile.analysis()
         base = hostile.samples(hostile.SERVICE).tail(1)
@@ -151,6 +158,22 @@ class TestChart:
         page = html(incident, "0")
         ids = re.findall(r' id="([^"]+)"', page.split("<script>")[0])
         assert len(ids) == len(set(ids)) > 20
+
+
+def test_a_log_without_load_has_no_panels_of_load(incident):
+    assert "token usage" not in picture.svg(replace(incident, samples=None))
+    assert "token usage" in picture.svg(incident)
+
+
+@pytest.mark.parametrize("missing", [["pool_tokens"], ["context_len"], ["pool_tokens", "context_len"]])
+def test_a_picture_is_finite_whatever_is_missing(incident, missing):
+    one = incident.services[0]
+    bare = tuple(replace(each, **dict.fromkeys(missing)) for each in one.launches)
+    quiet = replace(one, launches=bare, verdicts=(), findings=())
+    for samples_of in (incident.samples, None):
+        drawn = picture.svg(replace(incident, services=(quiet,), samples=samples_of))
+        assert "Infinity" not in drawn
+        assert "NaN" not in drawn
 
 
 def test_many_services_have_an_index_and_a_chart_each(incident):

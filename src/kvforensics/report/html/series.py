@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 40_000  # samples in the page, for zooming
 STATIC_POINTS = 900  # samples in the picture without script
 MOST_PRESSURE = 200  # markers of one kind of retraction or refusal; neighbours share one beyond
+GAP_MS = 120_000  # without a server for longer, a line does not lead to the next launch
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIGURES = ("usage", "running", "queue")
 _FINDING_MARKS = {
@@ -76,7 +77,12 @@ def kinds(data: dict[str, Any]) -> list[str]:
 
 def page_data(data: dict[str, Any]) -> dict[str, Any]:
     """Return what a page's script needs to fill the window of a chart; steps follow from the launches."""
-    return {"launches": data["launches"], "marks": data["marks"], "samples": packed(data["samples"])}
+    return {
+        "launches": data["launches"],
+        "marks": data["marks"],
+        "samples": packed(data["samples"]),
+        "gap": GAP_MS,
+    }
 
 
 def packed(samples: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -169,11 +175,12 @@ def _band(launch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _steps(bands: list[dict[str, Any]], what: str, field: str) -> list[dict[str, Any]]:
-    """Give a row where each launch begins and where it ends; where one has no figure, the line breaks."""
-    rows = []
+    """Give a row where each launch begins and where it ends; a gap, or no figure, breaks the line."""
+    rows: list[dict[str, Any]] = []
     for band in bands:
-        rows += [{"t": band["a"], "tokens": band[field], "what": what}]
-        rows += [{"t": band["b"], "tokens": band[field], "what": what}]
+        if rows and band["a"] - rows[-1]["t"] > GAP_MS:
+            rows.append({"t": rows[-1]["t"], "tokens": None, "what": what})
+        rows += [{"t": at, "tokens": band[field], "what": what} for at in (band["a"], band["b"])]
     return rows
 
 

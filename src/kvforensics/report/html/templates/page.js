@@ -92,7 +92,12 @@
     const [t0, t1] = chart.now, cut = (t) => Math.min(Math.max(t, t0), t1), steps = [];
     const launches = chart.launches.filter((each) => each.b >= t0 && each.a <= t1).map((each) => ({ ...each, a: cut(each.a), b: cut(each.b), r: cut(each.r) }));
     for (const [what, field] of [["KV pool", "pool_tokens"], ["context length", "context_tokens"]]) {
-      for (const each of launches) steps.push({ t: each.a, tokens: each[field], what }, { t: each.b, tokens: each[field], what });
+      let end = null;
+      for (const each of launches) {
+        if (end !== null && each.a - end > chart.gap) steps.push({ t: end, tokens: null, what });
+        end = each.b;
+        steps.push({ t: each.a, tokens: each[field], what }, { t: each.b, tokens: each[field], what });
+      }
     }
     return { launches, steps, marks: chart.marks.filter((mark) => mark.t >= t0 && mark.t <= t1), samples: thin(chart.samples, chart.now, most) };
   };
@@ -124,7 +129,7 @@
     await new Promise(requestAnimationFrame);
     if (chart.view) {
       chart.view.signal("t0", chart.now[0]).signal("t1", chart.now[1]);
-      Object.entries(within(chart, most)).forEach(([name, rows]) => chart.view.data(name, rows));
+      Object.entries(within(chart, most)).forEach(([name, rows]) => { if (chart.sets.has(name)) chart.view.data(name, rows); });
       await chart.view.runAsync();
     }
     chart.busy = false;
@@ -206,6 +211,7 @@
   for (const chart of charts) {
     const value = (name) => chart.spec.signals.find((s) => s.name === name).value;
     chart.samples = unpack(chart.samples);
+    chart.sets = new Set(chart.spec.data.map((each) => each.name));
     chart.whole = [value("t0"), value("t1")];
     chart.now = [...chart.whole];
     chart.box = byId(`chart-${chart.number}`);
