@@ -82,15 +82,16 @@ def forget_renamed(catalogue: Catalogue) -> None:
     gone = [entry for entry in entries if is_gone(entry)]
     names = {entry.path for entry in gone}
     live = [entry for entry in entries if entry.path not in names]
-    keys = {entry.key for entry in live}
+    prints = {entry.print or entry.key for entry in live}
     folders: dict[str, list[Entry]] = {}
     for entry in live:
-        folders.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+        folders.setdefault(_folder(entry), []).append(entry)
     for entry in gone:
-        if entry.key in keys or any(_holds(each, entry) for each in folders.get(_folder(entry), ())):
+        content = entry.print or entry.key
+        if content in prints or any(_holds(each, entry) for each in folders.get(_folder(entry), ())):
             catalogue.manifest.drop(entry.path)
         else:
-            keys.add(entry.key)
+            prints.add(content)
 
 
 def is_gone(entry: Entry) -> bool:
