@@ -50,6 +50,12 @@ def diff(older: Launch, newer: Launch) -> list[Change]:
     return [change for change in found if change is not None]
 
 
+def shows(launch: Launch) -> str:
+    """Return what a launch shows of its settings: `all`, `some` (a cut line counts as all), or `none`."""
+    source = _source(launch)
+    return source if source == "none" else "some" if source in _PARTS else "all"
+
+
 class _Pair:
     """Two launches in a row, the older one's settings under the newer one's names."""
 

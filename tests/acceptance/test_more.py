@@ -80,6 +80,40 @@ class TestWhoMovedThePool:
         assert (c["verdict"], c["reason_code"]) == ("confounded", "free_memory_differs")
 
 
+class TestStartsWithoutSettings:
+    """An edit is not lost because the start between died before it printed its settings."""
+
+    def died(self, *last: str) -> list:
+        lines = ["Traceback (most recent call last):", '  File "/x/launch_server.py", line 1, in <module>']
+        return [(day(10), -1, text) for text in (*lines, *last, "")]
+
+    def test_an_import_error_between(self, read):
+        between = self.died("ImportError: libcudart.so.13: cannot open shared object file")
+        doc = read(journal([start().lines(day(9)), between, start(f=0.88).lines(day(11))]))
+        launches = doc["services"][0]["launches"]
+        assert [(x["end"], x["config_source"]) for x in launches][1] == ("failed_start", "none")
+        c = change(doc, "mem_fraction_static", "L3")
+        assert (c["from"], c["before"], c["after"]) == ("L1", 0.85, 0.88)
+        assert (c["verdict"], c["attribution"]) == ("effective", "sole")
+        assert c["effects"]["pool_tokens"]["baseline"] == "L1"
+
+    def test_a_context_refused_between_hides_no_other_edit(self, read):
+        between = self.died(
+            "ValueError: User-specified context_length (300000) is greater than the derived context_length "
+            "(262144). This may lead to incorrect model outputs or CUDA errors."
+        )
+        doc = read(journal([start().lines(day(9)), between, start(f=0.88).lines(day(11))]))
+        assert change(doc, "context_length", "L2")["verdict"] == "adverse"
+        assert (
+            change(doc, "context_length", "L3")["from"],
+            change(doc, "context_length", "L3")["after"],
+        ) == (
+            "L2",
+            32768,
+        )
+        assert change(doc, "mem_fraction_static", "L3")["verdict"] == "effective"
+
+
 class TestUpgrades:
     @pytest.mark.parametrize(
         ("older", "newer"), [("0.5.11", "0.5.23"), ("0.5.22", "0.5.23"), ("0.5.23", "0.5.23")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kvforensics.verdicts.judge import judge, judge_pair
+from kvforensics.verdicts.history import judge
+from kvforensics.verdicts.judge import judge_pair
 from kvforensics.verdicts.reasons import reason_codes
 from kvforensics.verdicts.verdict import Effect, Effects, Verdict
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kvforensics.changes import shows
 from kvforensics.sizing.facts import GIB, HALF_HUNDREDTH_GIB, facts
 from kvforensics.verdicts.verdict import Effect, Effects
 
@@ -76,7 +77,8 @@ def kept(earlier: Sequence[Launch]) -> tuple[Launch, ...]:
     wanted = {id(one) for one in (baseline(earlier, figure) for figure in _FIGURES) if one is not None}
     wanted |= {id(one) for one in earlier[-1:]}
     with_memory = next((one for one in reversed(earlier) if one.memory.before_load_gib is not None), None)
-    return tuple(one for one in earlier if id(one) in wanted or one is with_memory)
+    configured = next((one for one in reversed(earlier) if shows(one) == "all"), None)
+    return tuple(one for one in earlier if id(one) in wanted or one is with_memory or one is configured)
 
 
 _FIGURES = ("pool_tokens", "longest_prompt_tokens", "max_running_requests", "free_gib")

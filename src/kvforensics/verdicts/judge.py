@@ -1,4 +1,4 @@
-"""Changes, knobs and sizing become verdicts: one for each change of a service's history."""
+"""Changes, knobs and sizing become verdicts: one for each change of a pair of launches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvforensics.verdicts.attribution import attribute
 from kvforensics.verdicts.candidates import leaders_of, may_move_pool
 from kvforensics.verdicts.cuts import of_cut
 from kvforensics.verdicts.decision import Decision, shown
-from kvforensics.verdicts.effects import baseline, effects, kept, noise
+from kvforensics.verdicts.effects import baseline, effects, noise
 from kvforensics.verdicts.failure import names
 from kvforensics.verdicts.figures import lost_to_oom, of_pool_input
 from kvforensics.verdicts.moves import direction
@@ -28,27 +28,11 @@ if TYPE_CHECKING:
     from kvforensics.changes import Change
     from kvforensics.knowledge import Facts, Knob, Pattern
     from kvforensics.launches import Launch
-    from kvforensics.launches.history import ServiceHistory
     from kvforensics.sizing import Budget
 from kvforensics.verdicts.attribution import Attribution
 
 _NO_OPS = ("inert", "masked", "noise")
 _PURPOSES = ("pool", "admission", "concurrency", "headroom")
-
-
-def judge(history: ServiceHistory, budgets: Mapping[str, Budget]) -> list[Verdict]:
-    """Judge every change of one service, in the order of its launches and of their settings.
-
-    `budgets` are the reconciled budgets by launch id. Failed starts take part; what a failed start did
-    not show is measured against the last launch that did.
-    """
-    found: list[Verdict] = []
-    earlier: tuple[Launch, ...] = ()
-    for newer in history.launches:
-        if earlier:
-            found.extend(judge_pair(earlier, newer, diff(earlier[-1], newer), budgets))
-        earlier = kept((*earlier, newer))
-    return found
 
 
 def judge_pair(
