@@ -66,6 +66,9 @@ def write(intake: Intake, folder: Path, name: str, extra: Mapping[str, Any] | No
     origins = _origins(intake.origins)
     write_parquet(_events(intake.events, name, origins), folder / "events" / f"{name}.parquet")
     buckets, records, width_us = intake.samples.parts()
+    # how they were merged shows in the order of the rows, but nothing may depend on that
+    buckets = buckets.sort("first_line", "last_line", "origin", *RANK_TAGS, "slot", nulls_last=False)
+    records = records.sort("first_line", "origin")
     runtime = buckets.join(origins, on="origin", how="left", maintain_order="left").with_columns(
         pl.lit(name).alias("input"),
         (pl.col("slot") * width_us).cast(pl.Datetime("us")).alias(SLOT_AT),
