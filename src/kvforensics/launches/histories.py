@@ -174,7 +174,7 @@ class _Maker:
         tokens = _least(told.summaries, "pool_tokens")
         if tokens is None:
             tokens = _pool_tokens(own)
-        context = _context_len(told)
+        context = _context_len(told, settings.values.get("context_length"))
         return Launch(
             id=number,
             config=settings,
@@ -245,15 +245,24 @@ def _least(events: Iterable[Event], name: str) -> Any:
     return min((e.fields[name] for e in events if e.fields.get(name) is not None), default=None)
 
 
-def _context_len(told: _Told) -> int | None:
+def _context_len(told: _Told, asked: Any) -> int | None:
     """Return the context length of the summaries that are whole: a line may be cut within its last number.
 
-    available_gpu_mem follows from 0.4.7.post1 (managers/scheduler.py).
+    available_gpu_mem follows from 0.4.7.post1 (managers/scheduler.py). Where the release is unknown, a number
+    that begins like the one asked for tells.
     """
-    has_more = within(told.version, "0.4.7.post1", None) is True
-    whole = (e for e in told.summaries if not has_more or e.fields.get("free_gib") is not None)
-    least: int | None = _least(whole, "context_len")
-    return least
+    has_more = within(told.version, "0.4.7.post1", None)
+    lengths: list[int] = [
+        e.fields["context_len"]
+        for e in told.summaries
+        if e.fields.get("free_gib") is not None
+        or not (has_more or (has_more is None and _begins(asked, e.fields.get("context_len"))))
+    ]
+    return min(lengths, default=None)
+
+
+def _begins(whole: Any, part: Any) -> bool:
+    return isinstance(whole, int) and whole != part and str(whole).startswith(str(part))
 
 
 def _pool_tokens(own: Sequence[Pool]) -> int | None:
