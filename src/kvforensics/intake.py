@@ -7,6 +7,7 @@ there are many.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from kvforensics.samples import Samples
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
+    from concurrent.futures import Future
 
     import polars as pl
 
@@ -108,21 +110,43 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
     intake.sources[index] = opened.source
     parser = Parser(index, opened.source, intake.origins, options.tz)
     floods = Floods(intake.origins)
-    take_in(iter(opened) if history is None else history.fresh(opened, opened.source), parser, floods, intake)
+    frames = iter(opened) if history is None else history.fresh(opened, opened.source)
+    with ThreadPoolExecutor(1) as behind:  # a block is added up while the next one is read
+        added: Future[None] | None = None
+        keep = _Keeping(floods, intake)
+        for frame in frames:
+            block = parser.feed(frame)
+            if added is not None:
+                added.result()
+            added = behind.submit(keep.add, block)
+    if added is not None:
+        added.result()
     intake.add(parser.close(), floods)
     intake.events += floods.close()
 
 
 def take_in(frames: Iterable[pl.DataFrame], parser: Parser, floods: Floods, intake: Intake) -> None:
     """Read the record frames of one source, so far as they come, into the intake."""
-    most = MOST_EVENTS
+    keep = _Keeping(floods, intake)
     for frame in frames:
-        intake.add(parser.feed(frame), floods)
-        if len(intake.events) > most:
-            intake.events = relevant(
-                intake.events, intake.sources, intake.origins, intake.samples.stretches()
-            )
-            most = max(MOST_EVENTS, 2 * len(intake.events))
+        keep.add(parser.feed(frame))
+
+
+class _Keeping:
+    """Adds blocks to an intake, and forgets events that concern no SGLang server when there are many."""
+
+    def __init__(self, floods: Floods, intake: Intake) -> None:
+        self._floods, self._intake = floods, intake
+        self._most = MOST_EVENTS
+
+    def add(self, block: EventBlock) -> None:
+        """Take the next block."""
+        intake = self._intake
+        intake.add(block, self._floods)
+        if len(intake.events) > self._most:
+            stretches = intake.samples.stretches()
+            intake.events = relevant(intake.events, intake.sources, intake.origins, stretches)
+            self._most = max(MOST_EVENTS, 2 * len(intake.events))
 
 
 class Floods:
