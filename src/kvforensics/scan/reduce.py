@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -37,7 +38,6 @@ from kvforensics.scan.whole import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from kvforensics.analysis import Analysis
     from kvforensics.events import Event
@@ -72,13 +72,14 @@ def reduce(catalogue: Catalogue, engine: Engine) -> dict[str, int]:
     """
     settle(catalogue, engine)
     entries = everything(catalogue)
-    found, failure = _reduced(catalogue, engine, groups(entries))
-    counts = {}
+    counts, written, failure = _reduced(catalogue, engine, groups(entries))
     for name in tables.SCHEMAS:
-        frames = [parts[name] for _, parts in sorted(found.items())]
-        table = pl.concat([pl.DataFrame(schema=_schema(name)), *frames])
-        counts[name] = len(table)
-        _partition(table, catalogue.table(name))
+        if not counts[name]:
+            empty = catalogue.table(name) / f"host={NO_HOST}" / "part-0.parquet"
+            write_parquet(pl.DataFrame(schema=_schema(name)).drop("host"), empty)
+            written.add(str(empty))
+        if failure is None:
+            _remove_others(catalogue.table(name), written)
     sources = sources_table(catalogue)
     counts["sources"] = len(sources)
     write_parquet(sources, catalogue.table("sources") / "sources.parquet")
@@ -90,38 +91,48 @@ def reduce(catalogue: Catalogue, engine: Engine) -> dict[str, int]:
     return counts
 
 
-def reduce_group(folder: str, group: tuple[int, Sequence[Entry]]) -> dict[str, pl.DataFrame]:
-    """Return the rows of every table that one group of hosts gives. Runs in a worker."""
+def reduce_group(folder: str, group: tuple[int, Sequence[Entry]]) -> tuple[dict[str, int], set[str]]:
+    """Write what one group of hosts gives to every table; return the rows and the files. Runs in a worker.
+
+    No other group has a launch of these hosts, so their files are this one's alone.
+    """
+    place = Path(folder)
     try:
-        analysis = analysis_of(intake_of(Catalogue(folder), group[1]), Options())
+        analysis = analysis_of(intake_of(Catalogue(place), group[1]), Options())
     except NoLaunchError:
-        return {}
+        return {}, set()
     document = timeline_json.timeline(analysis)
     owners = pl.DataFrame(
         [(service["id"], service["host"], service["unit"]) for service in document["services"]],
         schema={"service": pl.String, **OWNER},
         orient="row",
     )
-    parts = {
-        name: tables.table(document, name).join(owners, on="service", how="left", maintain_order="left")
-        for name in tables.SCHEMAS
-    }
-    return {**parts, "changes": _with_editors(parts["changes"], analysis)}
+    counts: dict[str, int] = {}
+    written: set[str] = set()
+    for name in tables.SCHEMAS:
+        table = tables.table(document, name).join(owners, on="service", how="left", maintain_order="left")
+        table = _with_editors(table, analysis) if name == "changes" else table
+        counts[name] = table.height
+        written |= _write(table, name, place)
+    return counts, written
 
 
 def _reduced(
     catalogue: Catalogue, engine: Engine, grouped: Sequence[Sequence[Entry]]
-) -> tuple[dict[int, dict[str, pl.DataFrame]], Exception | None]:
-    """Return the tables' rows of each group that has any, and the first error."""
-    found: dict[int, dict[str, pl.DataFrame]] = {}
+) -> tuple[dict[str, int], set[str], Exception | None]:
+    """Reduce each group; return the tables' numbers of rows, their files, and the first error."""
+    counts = dict.fromkeys(tables.SCHEMAS, 0)
+    written: set[str] = set()
     failure: Exception | None = None
     chosen = engine if len(grouped) >= FEW_GROUPS else Here()
     work = partial(reduce_group, str(catalogue.folder))
-    for (number, _), parts, error in chosen.run(work, enumerate(grouped)):
+    for _, done, error in chosen.run(work, enumerate(grouped)):
         failure = failure or error
-        if parts:
-            found[number] = parts
-    return found, failure
+        rows, files = done if done is not None else ({}, set())
+        written |= files
+        for name, count in rows.items():
+            counts[name] += count
+    return counts, written, failure
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -187,16 +198,22 @@ def _row(entry: Entry) -> tuple[object, ...]:
     )
 
 
-def _partition(table: pl.DataFrame, target: Path) -> None:
-    """Write a table as one file a host, each replaced whole, and remove those of hosts that are gone."""
-    written: set[Path] = set()
-    for part in table.partition_by("host", maintain_order=True) or [table]:
-        host = part["host"][0] if part.height else None
-        file = target / f"host={NO_HOST if host is None else quote(host, safe='-._')}" / "part-0.parquet"
+def _write(table: pl.DataFrame, name: str, folder: Path) -> set[str]:
+    """Write rows of a table as one file a host, each replaced whole; return the files."""
+    written: set[str] = set()
+    for part in table.partition_by("host", maintain_order=True):
+        host = part["host"][0]
+        where = NO_HOST if host is None else quote(host, safe="-._")
+        file = folder / name / f"host={where}" / "part-0.parquet"
         write_parquet(part.drop("host"), file)
-        written.add(file)
+        written.add(str(file))
+    return written
+
+
+def _remove_others(target: Path, written: set[str]) -> None:
+    """Remove a table's files of hosts that are gone."""
     for file in target.glob("host=*/*.parquet"):
-        if file not in written:
+        if str(file) not in written:
             file.unlink(missing_ok=True)
             if not any(file.parent.iterdir()):
                 file.parent.rmdir()
