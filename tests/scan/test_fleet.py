@@ -157,3 +157,27 @@ def test_an_empty_fleet_has_nothing_to_tell(tmp_path):
     (tmp_path / "a.log").write_bytes(b"nothing\n")
     scanned(tmp_path / "kv", tmp_path / "a.log")
     assert "Nothing to tell" in views.as_text(fleet(Catalogue(tmp_path / "kv")), "kv")
+
+
+def test_hosts_that_cannot_be_judged_do_not_stop_the_others(tmp_path, monkeypatch):
+    import polars as pl
+
+    from kvforensics.scan import reduce as reducing
+    from kvforensics.scan.engine import Here
+
+    for host in ("gpu1", "gpu2"):
+        (tmp_path / f"{host}.export").write_bytes(log(host, starts(0)))
+    scanned(tmp_path / "kv", tmp_path / "gpu1.export", tmp_path / "gpu2.export")
+    real = reducing.analysis_of
+
+    def breaks(intake, options):
+        if any(intake.origins[number].host == "gpu1" for number in range(len(intake.origins))):
+            raise RuntimeError("a bug with this host")
+        return real(intake, options)
+
+    monkeypatch.setattr(reducing, "analysis_of", breaks)
+    (tmp_path / "kv/launches/host=gpu2/part-0.parquet").unlink()
+    with pytest.raises(RuntimeError, match="a bug with this host"):
+        reducing.reduce(Catalogue(tmp_path / "kv"), Here())
+    hosts = pl.read_parquet(tmp_path / "kv/launches/**/*.parquet", hive_partitioning=True)["host"]
+    assert set(hosts) == {"gpu1", "gpu2"}  # what was there of the first is kept
