@@ -157,9 +157,9 @@ def report(costs: dict[str, Cost], mb: int) -> dict[str, float]:
 
 
 FLOORS = {  # far under what was measured: only a mistake in the hot path crosses them
-    "typed script / timeline, CPU": 0.2,
+    "typed script / timeline, CPU": 0.08,
     "peak MB": -900.0,  # at most
-    "small / import polars, CPU": -25.0,
+    "small / import polars, CPU": -30.0,
 }
 
 
