@@ -34,6 +34,9 @@ _LOCAL = (
 )
 
 
+_HIVE = {"host": pl.String}
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """One question about the fleet and the rows that answer it, the most telling first."""
@@ -47,7 +50,7 @@ def fleet(catalogue: Catalogue) -> list[Section]:
     """Return all sections, the empty ones too; each row with a `service` leads to that service's timeline."""
     try:
         tables = {name: _load(catalogue, name) for name in ("launches", "changes", "findings")}
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise UsageError(
             "the catalogue has no tables yet",
             where=str(catalogue.folder),
@@ -57,12 +60,22 @@ def fleet(catalogue: Catalogue) -> list[Section]:
 
 
 def _load(catalogue: Catalogue, name: str) -> pl.DataFrame:
-    pattern = f"{catalogue.table(name)}/**/*.parquet"
-    table = pl.read_parquet(pattern, hive_partitioning=True, hive_schema={"host": pl.String})
+    """Return a table, host by host; the settings only of each service's last launch with a pool."""
+    files = sorted(catalogue.table(name).glob("host=*/*.parquet"))
+    frames = [pl.read_parquet(file, hive_partitioning=True, hive_schema=_HIVE) for file in files]
+    table = pl.concat([_slim(frame) if name == "launches" else frame for frame in frames])
     utc = pl.col(pl.Datetime).dt.replace_time_zone(None)
     return table.with_columns(pl.col("host").replace(NO_HOST, None), utc).sort(
         "host", "service", maintain_order=True, nulls_last=True
     )
+
+
+def _slim(launches: pl.DataFrame) -> pl.DataFrame:
+    numbered = launches.with_row_index("_row")
+    ready = numbered.filter(pl.col("pool_tokens").is_not_null() & (pl.col("config") != "{}"))
+    last = ready.sort("started_at", nulls_last=False).group_by("service").last()["_row"]
+    kept = pl.when(pl.col("_row").is_in(last.implode())).then("config")
+    return numbered.with_columns(kept.alias("config")).drop("_row")
 
 
 def _services(launches: pl.DataFrame, changes: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
@@ -136,8 +149,7 @@ def _most(column: str) -> pl.Expr:
 
 
 def _unequal(launches: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:
-    ready = launches.filter(pl.col("pool_tokens").is_not_null() & (pl.col("config") != "{}"))
-    same = ready.sort("started_at", nulls_last=False).group_by("service", "host", maintain_order=True).last()
+    same = launches.filter(pl.col("config").is_not_null())  # each service's last one with a pool
     keyed = same.with_columns(
         pl.col("config").map_elements(_shared_config, return_dtype=pl.String).alias("configuration")
     )

@@ -149,6 +149,7 @@ def _near(catalogue: Catalogue, entries: Sequence[Entry], service: str) -> list[
             f"{catalogue.table('launches')}/**/*.parquet",
             hive_partitioning=True,
             hive_schema={"host": pl.String},
+            columns=["service", "unit", "host"],
         )
     except (OSError, pl.exceptions.PolarsError):
         return list(entries)
