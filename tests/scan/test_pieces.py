@@ -231,3 +231,19 @@ def test_a_path_that_names_a_container_is_part_of_what_is_read(tmp_path):
     raw = dumps(timeline(analyse([str(root)])))
     assert dumps(timeline(analysis(Catalogue(catalogue)))) == raw
     assert "bbbbbbbbbbbb" not in raw.replace("b" * 64, "")
+
+
+def test_a_rotated_file_that_is_compressed_later_is_the_same(tmp_path):
+    import gzip
+
+    root, catalogue, once = tmp_path / "logs", tmp_path / "c", tmp_path / "once"
+    write(root, "app.log", plain(ONE))
+    scanned(catalogue, root)
+    (root / "app.log").rename(root / "app.log.1")
+    write(root, "app.log", plain(NEXT))
+    scanned(catalogue, root)
+    write(root, "app.log.1.gz", gzip.compress(plain(ONE)))
+    (root / "app.log.1").unlink()
+    scanned(catalogue, root)
+    scanned(once, root)
+    assert published(catalogue) == published(once)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.engine import Engine
-    from kvforensics.scan.manifest import Entry
+    from kvforensics.scan.manifest import Entry, Span
 
 Group = tuple["Entry", ...]
 
@@ -77,18 +77,27 @@ def overlapping(catalogue: Catalogue, entries: Sequence[Entry]) -> list[Group]:
 
 
 def forget_renamed(catalogue: Catalogue) -> None:
-    """Forget names that are not there any more where another input holds the same, or has grown from it."""
+    """Forget names that are not there any more where another input holds the same.
+
+    It may have grown since, or been compressed.
+    """
     entries = list(catalogue.manifest.done())
     gone = [entry for entry in entries if is_gone(entry)]
     names = {entry.path for entry in gone}
     live = [entry for entry in entries if entry.path not in names]
     prints = {entry.print or entry.key for entry in live}
     folders: dict[str, list[Entry]] = {}
+    spans: dict[tuple[Span, ...], list[Entry]] = {}
     for entry in live:
         folders.setdefault(_folder(entry), []).append(entry)
+        spans.setdefault(entry.spans, []).append(entry)
     for entry in gone:
         content = entry.print or entry.key
-        if content in prints or any(_holds(each, entry) for each in folders.get(_folder(entry), ())):
+        if (
+            content in prints
+            or any(_holds(each, entry) for each in folders.get(_folder(entry), ()))
+            or any(_is_repacked(catalogue, each, entry) for each in spans.get(entry.spans, ()))
+        ):
             catalogue.manifest.drop(entry.path)
         else:
             prints.add(content)
@@ -212,6 +221,14 @@ def _remember(history: History, place: Path, entry: Entry) -> None:
     frame = store.read_marks(place, entry.key or "")
     if frame is not None:
         history.remember(frame.drop("place"), store.source_of(entry.source, entry.path))
+
+
+def _is_repacked(catalogue: Catalogue, entry: Entry, older: Entry) -> bool:
+    """Whether an input is another one that was compressed, or unpacked, since it was read."""
+    if any(entry.source.get(name) != older.source.get(name) for name in ("carrier", "lines", "layers")):
+        return False
+    one, other = (store.read_marks(catalogue.folder, each.key or "") for each in (entry, older))
+    return one is not None and other is not None and one.equals(other)
 
 
 def _holds(entry: Entry, older: Entry) -> bool:
