@@ -247,3 +247,27 @@ def test_nothing_gives_nothing():
     samples = Samples()
     samples.add(EventBlock())
     assert (len(samples.frame()), len(samples.stretches()), len(samples.records())) == (0, 0, 0)
+
+
+def test_a_bucket_of_load_and_access_lines_begins_at_its_first_line_and_blocks_have_an_order_of_their_own():
+    samples, one_by_one = Samples(), Samples()
+    load, access = decode([1, 2]), {"access": hot([0, 3], status=[200, 500])}
+    samples.add(EventBlock(hot=load | access))
+    for line in range(4):
+        kind = {"access": hot([line], status=[200 if line < 3 else 500])}
+        one_by_one.add(EventBlock(hot=kind if line in (0, 3) else decode([line])))
+    (row,) = samples.frame().to_dicts()
+    assert (row["first_line"], row["first_at"], row["last_line"]) == (0, START, 3)
+    assert row["last_at"] == START + timedelta(seconds=0.75)
+    assert (row["tokens_last"], row["access_ok"], row["access_server_error"]) == (2, 1, 1)
+    assert samples.frame().equals(one_by_one.frame())
+    assert samples.parts()[0].equals(one_by_one.parts()[0])
+
+
+def test_prefill_and_decode_lines_of_one_bucket_give_the_last_values_by_line():
+    samples = Samples()
+    prefill = hot([2, 4], usage=[0.5, 0.7], running=[1, 2], queue=[0, 3], new_tokens=[8, 8])
+    samples.add(EventBlock(hot={**decode([1, 3], step=0.1), "prefill": prefill.with_columns(at=START)}))
+    (row,) = samples.frame().to_dicts()
+    assert (row["usage_last"], row["running_last"], row["queue_last"], row["tokens_last"]) == (0.7, 2, 3, 3)
+    assert (row["usage_max"], row["new_tokens"], row["decodes"], row["prefills"]) == (0.7, 16, 2, 2)
