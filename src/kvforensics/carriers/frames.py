@@ -28,6 +28,7 @@ MORE_NO = 0  # whole
 MORE_CERTAIN = 1  # the rest must follow; without it something is lost (`split_lost`)
 MORE_OPEN = 2  # no line end yet; nothing is lost when nothing follows
 MORE_MAYBE = 3  # joined only when what follows does not begin a line of its own
+MORE_RAW = 5  # as MORE_CERTAIN, whatever the rest begins with: the carrier cuts text by its size alone
 MORE_SOON = 4  # no line end, and the carrier would have waited for one: joined only to what follows at once
 
 WORKING_SCHEMA = pl.Schema(

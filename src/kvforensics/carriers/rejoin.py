@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics.carriers.blocks import LINE_BYTES, cut_text
-from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO, MORE_SOON
+from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO, MORE_RAW, MORE_SOON
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -148,7 +148,7 @@ def _follows(chain: _Chain, message: str | None, row: int, begin: int, at: datet
 
 def _close(chain: _Chain | None, done: list[_Chain]) -> None:
     if chain is not None:
-        chain.lost = chain.more == MORE_CERTAIN
+        chain.lost = chain.more in (MORE_CERTAIN, MORE_RAW)
         done.append(chain)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics.carriers.blocks import is_utf8
-from kvforensics.carriers.frames import MORE_CERTAIN, MORE_NO, record_frame
+from kvforensics.carriers.frames import MORE_NO, MORE_RAW, record_frame
 from kvforensics.carriers.prefixed import (
     compiled,
     origin_numbers,
@@ -58,7 +58,7 @@ class Slurm:
                     "origin": origin_numbers(context.origins, {"ident": "task " + parts["task"]}),
                     "message": peeled_messages(parts, lines),
                     "damage": block.damage(),
-                    "_more": pl.select(pl.when(full).then(MORE_CERTAIN).otherwise(MORE_NO)).to_series(),
+                    "_more": pl.select(pl.when(full).then(MORE_RAW).otherwise(MORE_NO)).to_series(),
                     "_key": parts["task"],
                     "_raw": _raw(block),
                 },

@@ -255,8 +255,11 @@ def _context_len(told: _Told, asked: Any) -> int | None:
     lengths: list[int] = [
         e.fields["context_len"]
         for e in told.summaries
-        if e.fields.get("free_gib") is not None
-        or not (has_more or (has_more is None and _begins(asked, e.fields.get("context_len"))))
+        if e.fields.get("context_len") is not None
+        and (
+            e.fields.get("free_gib") is not None
+            or not (has_more or (has_more is None and _begins(asked, e.fields["context_len"])))
+        )
     ]
     return min(lengths, default=None)
 
