@@ -81,7 +81,9 @@ def messages(count: int) -> Iterator[tuple[datetime, int, str]]:
             path = f'10.0.0.{number % 255}:{30000 + number % 9999} - "POST /v1/chat/completions HTTP/1.1"'
             yield at, 71, f"INFO:     {path} 200 OK"
         elif kind < 0.85:
-            usage = f"#running-req: {number % 64}, #token: {number % 99999}, token usage: 0.{number % 100:02d}"
+            usage = (
+                f"#running-req: {number % 64}, #token: {number % 99999}, token usage: 0.{number % 100:02d}"
+            )
             speed = f"gen throughput (token/s): {dice.random() * 900:.2f}, #queue-req: {number % 9}"
             yield at, 73 + rank, f"{prefix} Decode batch, {usage}, cuda graph: True, {speed}"
         else:
@@ -109,7 +111,9 @@ def write(folder: Path, count: int) -> dict[str, Path]:
         files["json"].write(json.dumps(entry, separators=(",", ":")) + "\n")
         files["export"].write("".join(f"{name}={value}\n" for name, value in entry.items()) + "\n")
         files["verbose"].write(f"{at:%a %Y-%m-%d %H:%M:%S.%f} UTC [{cursor}]\n")
-        files["verbose"].write("".join(f"    {name}={value}\n" for name, value in entry.items() if name[:2] != "__"))
+        files["verbose"].write(
+            "".join(f"    {name}={value}\n" for name, value in entry.items() if name[:2] != "__")
+        )
     for file in files.values():
         file.close()
     paths["plain.zst"] = folder / "plain.zst"
@@ -134,7 +138,9 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def bare_text(stream: Iterator[bytes]) -> int:
-    return sum(pl.read_lines(data).select(pl.col("line").str.split(", ")).height for data in cut(stream) if data)
+    return sum(
+        pl.read_lines(data).select(pl.col("line").str.split(", ")).height for data in cut(stream) if data
+    )
 
 
 def bare_json(path: Path) -> int:
