@@ -15,12 +15,16 @@ import math
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from tests.acceptance.server import Start
 
 from kvforensics import __version__
