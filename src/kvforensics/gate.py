@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvforensics.analysis import Analysis
-    from kvforensics.verdicts.verdict import Verdict
 
 LEVELS = ("warning", "error", "no_op")
 _SEVERITIES = {"warning": {"warning", "error"}, "error": {"error"}}
@@ -25,12 +24,6 @@ def met(analysis: Analysis, levels: Iterable[str]) -> bool:
 
 def _met(analysis: Analysis, level: str) -> bool:
     if level == "no_op":
-        return any(_without_effect(v) for service in analysis.services for v in service.verdicts)
+        return any(v.is_idle for service in analysis.services for v in service.verdicts)
     wanted = _SEVERITIES[level]
     return any(f.severity in wanted for service in analysis.services for f in service.findings)
-
-
-def _without_effect(verdict: Verdict) -> bool:
-    if verdict.verdict == "no_op":
-        return verdict.reason_code != "not_a_memory_setting"
-    return verdict.verdict == "no_op_for_pool"

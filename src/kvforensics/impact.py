@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kvforensics.analysis import Service
-
-_IDLE = ("no_op", "no_op_for_pool")
+    from kvforensics.verdicts.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +27,14 @@ def impact(service: Service) -> Impact:
     A restart counts as idle when at least one memory setting changed at it and none of them moved the pool:
     whoever restarted for these edits alone waited for nothing.
     """
-    edits: dict[str, list[str]] = {}
+    edits: dict[str, list[Verdict]] = {}
     for verdict in service.verdicts:
-        if verdict.reason_code != "not_a_memory_setting" and not verdict.change.derived:
-            edits.setdefault(verdict.change.to_launch, []).append(verdict.verdict)
+        if verdict.is_edit:
+            edits.setdefault(verdict.change.to_launch, []).append(verdict)
     idle = tuple(
         launch.id
         for launch in service.launches
-        if edits.get(launch.id) and all(verdict in _IDLE for verdict in edits[launch.id])
+        if edits.get(launch.id) and all(verdict.is_idle for verdict in edits[launch.id])
     )
     known = {each.id: each.downtime_s for each in service.launches[1:] if each.downtime_s is not None}
     return Impact(

@@ -24,7 +24,7 @@ def important(analysis: Analysis) -> Analysis:
         services=tuple(
             replace(
                 service,
-                verdicts=tuple(v for v in service.verdicts if v.reason_code != "not_a_memory_setting"),
+                verdicts=tuple(v for v in service.verdicts if v.is_about_memory),
                 findings=tuple(f for f in service.findings if f.severity != "info"),
                 trail=(),
             )

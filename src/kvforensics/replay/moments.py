@@ -92,10 +92,9 @@ def _findings(service: Service) -> Iterator[Moment]:
 
 def _changed(service: Service, at: datetime, verdict: Verdict) -> Moment:
     change = verdict.change
-    idle = verdict.verdict in ("no_op", "no_op_for_pool") and verdict.reason_code != "not_a_memory_setting"
     text = f"{change.setting}: {change.before} → {change.after} ({verdict.verdict.replace('_', ' ')})"
     place = change.evidence[0] if change.evidence else None
-    return Moment(at, service.id, "change", text, "warning" if idle else "info", place)
+    return Moment(at, service.id, "change", text, "warning" if verdict.is_idle else "info", place)
 
 
 def _pressure(service: Service, analysis: Analysis) -> Iterator[Moment]:

@@ -57,7 +57,7 @@ class StateIndex:
         for verdict in service.verdicts:
             change = verdict.change
             self._changed.setdefault(change.to_launch, {})[change.setting] = (change.before, change.after)
-            if verdict.reason_code == "not_a_memory_setting":
+            if not verdict.is_about_memory:
                 self._apart.setdefault(change.to_launch, []).append(change.setting)
         self._load = _Load(service.id, samples)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-NO_OPS = ("no_op_for_pool", "no_op")
+from kvforensics.verdicts import verdict
+
 _SHOWN = 3
 
 
 def without_effect(service: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the changes of a service that were meant for memory and did nothing to the pool."""
-    return [change for change in service["changes"] if change["verdict"] in NO_OPS and is_edit(change)]
+    return [
+        c for c in service["changes"] if verdict.is_idle(c["verdict"], c["reason_code"], derived=c["derived"])
+    ]
 
 
 def tell(service: dict[str, Any]) -> list[str]:
@@ -55,7 +58,7 @@ def _edits(service: dict[str, Any]) -> str:
 
 def is_edit(change: dict[str, Any]) -> bool:
     """Tell whether a person changed it and it is a matter of memory."""
-    return change["reason_code"] != "not_a_memory_setting" and not change["derived"]
+    return verdict.is_edit(change["reason_code"], derived=change["derived"])
 
 
 def _now(service: dict[str, Any]) -> str:

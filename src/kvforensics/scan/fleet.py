@@ -10,14 +10,13 @@ import polars as pl
 
 from kvforensics.errors import UsageError
 from kvforensics.scan.whole import NO_HOST
+from kvforensics.verdicts.verdict import BY_THE_ENGINE, NO_OPS, NOT_ABOUT_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvforensics.scan.catalogue import Catalogue
 
-NO_OPS = ("no_op", "no_op_for_pool")
-NEEDLESS = "not_a_memory_setting"
 _WEEK_DAYS = 7.0
 _DAY_US = 86_400_000_000.0
 _STEP = 0.05  # a pool that moves by more with an upgrade is told
@@ -251,7 +250,9 @@ def _upgrades(launches: pl.DataFrame, **_: pl.DataFrame) -> pl.DataFrame:
 
 
 def _idle(changes: pl.DataFrame) -> pl.DataFrame:
-    return changes.filter(pl.col("verdict").is_in(NO_OPS) & (pl.col("reason_code") != NEEDLESS))
+    return changes.filter(
+        pl.col("verdict").is_in(NO_OPS) & ~pl.col("reason_code").is_in([NOT_ABOUT_MEMORY, BY_THE_ENGINE])
+    )
 
 
 def _died() -> pl.Expr:

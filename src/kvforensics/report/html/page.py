@@ -15,6 +15,7 @@ from kvforensics.report.evidence import Evidence
 from kvforensics.report.html import chart, drawing, series
 from kvforensics.report.html.folding import findings_by_id, settings_by_value
 from kvforensics.report.span import duration, span
+from kvforensics.verdicts.verdict import NO_OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +122,7 @@ def environment() -> Environment:
         second=lambda at: "–" if at is None else at[:19].replace("T", " "),
         words=lambda name: name.replace("_", " "),
         version=_version,
-        no_ops=story.NO_OPS,
+        no_ops=NO_OPS,
     )
     return engine
 

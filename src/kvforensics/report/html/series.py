@@ -10,6 +10,7 @@ from kvforensics.load import load, pressure
 from kvforensics.memory_parts import memory_parts
 from kvforensics.report import story
 from kvforensics.report.html.chart import CONTEXT, FIRST_ROW, MARKS, POOL, ROWS
+from kvforensics.verdicts.verdict import NOT_ABOUT_MEMORY
 
 if TYPE_CHECKING:
     import polars as pl
@@ -190,7 +191,7 @@ def _marks(service: dict[str, Any]) -> list[dict[str, Any]]:
     idle = {id(change) for change in story.without_effect(service)}
     changes: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for change in service["changes"]:
-        if change["reason_code"] != "not_a_memory_setting" and starts.get(change["to"]):
+        if change["reason_code"] != NOT_ABOUT_MEMORY and starts.get(change["to"]):
             kind = "edit without effect" if id(change) in idle else "change"
             changes.setdefault((change["to"], kind), []).append(change)
     marks = []

@@ -12,6 +12,7 @@ from kvforensics.report.evidence import Evidence
 from kvforensics.report.markdown.escape import code, escape
 from kvforensics.report.span import duration
 from kvforensics.timewords import zone
+from kvforensics.verdicts.verdict import NOT_ABOUT_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +97,7 @@ def _rows(service: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if launch["ended_at"]:
             yield _row(launch["ended_at"], f"{launch['id']} ends: {launch['end'].replace('_', ' ')}", [])
     for change in service["changes"]:
-        if change["reason_code"] == "not_a_memory_setting":
+        if change["reason_code"] == NOT_ABOUT_MEMORY:
             continue
         before, after = escape(story.value(change["before"])), escape(story.value(change["after"]))
         verdict = change["verdict"].replace("_", " ")

@@ -9,7 +9,7 @@ from rich.text import Text
 from kvforensics.report.inert import inert
 from kvforensics.report.terminal.figures import UNKNOWN, clock, count, gib, plural, setting
 from kvforensics.report.terminal.page import WIDEST_PROSE
-from kvforensics.report.terminal.signs import LOUD, NOT_ABOUT_MEMORY, STRANGE, VERDICTS
+from kvforensics.report.terminal.signs import LOUD, STRANGE, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +33,8 @@ _WORDS = {
 
 def draw_changes(verdicts: Sequence[Verdict], page: Page) -> None:
     """Draw each change with its verdict; those that have nothing to do with memory share one line."""
-    told = [v for v in verdicts if v.reason_code != NOT_ABOUT_MEMORY]
-    folded = [v.change.setting for v in verdicts if v.reason_code == NOT_ABOUT_MEMORY]
+    told = [v for v in verdicts if v.is_about_memory]
+    folded = [v.change.setting for v in verdicts if not v.is_about_memory]
     for verdict in told:
         draw_verdict(verdict, page)
         page.write(_gap(page))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from kvforensics.report.terminal.figures import count, setting, span
-from kvforensics.report.terminal.signs import ENDS, NOT_ABOUT_MEMORY, STRANGE, VERDICTS
+from kvforensics.report.terminal.signs import ENDS, STRANGE, VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def _context_style(launch: Launch) -> str:
 def _changes(verdicts: Sequence[Verdict], page: Page) -> list[Text]:
     lines = []
     for verdict in verdicts:
-        if verdict.reason_code == NOT_ABOUT_MEMORY:
+        if not verdict.is_about_memory:
             continue
         sign, change = VERDICTS.get(verdict.verdict, STRANGE), verdict.change
         lines.append(

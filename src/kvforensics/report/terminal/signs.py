@@ -40,4 +40,3 @@ ENDS = {
     "unknown": Sign("", "yellow", "end not in the log"),
 }
 STRANGE = Sign("?", "bold", "")
-NOT_ABOUT_MEMORY = "not_a_memory_setting"

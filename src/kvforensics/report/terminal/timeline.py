@@ -17,7 +17,7 @@ from kvforensics.report.terminal.change import draw_changes, draw_trail
 from kvforensics.report.terminal.coverage import draw_coverage
 from kvforensics.report.terminal.figures import clock, plural
 from kvforensics.report.terminal.finding import Told, draw_findings
-from kvforensics.report.terminal.signs import NOT_ABOUT_MEMORY, VERDICTS
+from kvforensics.report.terminal.signs import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ def _draw_heading(service: Service, page: Page) -> None:
     if times:
         parts.append(f"{clock(min(times))} … {clock(max(times), min(times))} UTC")
     page.items([page.text((part, "dim")) for part in parts], rail=page.text())
-    edits = [v for v in service.verdicts if v.reason_code != NOT_ABOUT_MEMORY and not v.change.derived]
+    edits = [v for v in service.verdicts if v.is_edit]
     said = []
     for word, sign in VERDICTS.items():
         found = [v for v in edits if v.verdict == word]
