@@ -76,3 +76,10 @@ def test_half_surrogates_and_bad_bytes_become_replacement_characters():
 def test_sglangs_own_json_lines_are_no_docker_log():
     reading = read([b'{"timestamp": "2026-05-20T14:03:11", "event": "request.finished", "rid": "1"}'] * 3)
     assert reading.source.carrier == "plain"
+
+
+def test_text_beside_the_objects_is_no_damage():
+    reading = read([b"My log:", b"```", line("a\n"), b"```", line("b\n"), b'orn","stream":"stderr"}'])
+    assert reading.source.carrier == "docker-json"
+    assert reading.messages == ["My log:", "```", "a", "```", "b", 'orn","stream":"stderr"}']
+    assert reading.column("damage") == [None] * 5 + ["split_lost"]

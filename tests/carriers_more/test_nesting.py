@@ -3,11 +3,13 @@
 import json
 from datetime import datetime
 
+import pytest
+
 from kvforensics.carriers.nesting import within
 from kvforensics.records import Origin
 
 from .reading import read
-from .wrap import docker_json, docker_text
+from .wrap import docker_json, docker_text, kubectl, loki_text, quoted, script, srun, ts
 
 
 def journal(message, number=0, **fields):
@@ -188,3 +190,33 @@ def test_newest_first_text_is_turned_round():
     reading = read(lines[::-1])
     assert reading.messages == [f"line {n}" for n in range(30)]
     assert reading.column("line")[0] == 30
+
+
+@pytest.mark.parametrize(
+    ("chain", "layers"),
+    [
+        ((kubectl, script), ("script", "docker-text")),
+        ((loki_text, script), ("script", "loki")),
+        ((quoted, script), ("script", "quoted")),
+        ((srun, ts), ("ts", "slurm")),
+        ((ts, srun, quoted), ("quoted", "slurm", "ts")),
+    ],
+    ids=["kubectl recorded", "logcli recorded", "quote recorded", "ts around srun", "srun around ts, quoted"],
+)
+def test_unusual_orders(chain, layers):
+    lines = [b"[2026-05-20 14:03:11 TP0] Load weight begin. avail mem=%d.00 GB" % n for n in range(20)]
+    wrapped = lines
+    for carrier in chain:
+        wrapped = carrier(wrapped)
+    reading = read(wrapped)
+    assert [text for text in reading.messages if not text.startswith("Script ")] == [
+        line.decode() for line in lines
+    ]
+    assert reading.source.layers == layers
+
+
+def test_journal_entries_behind_the_labels_of_logcli():
+    reading = read(loki_text([journal(f"line {number}", number) for number in range(5)]))
+    assert (reading.source.carrier, reading.source.layers) == ("docker-text", ("loki", "journal-json"))
+    assert reading.messages == [f"line {number}" for number in range(5)]
+    assert reading.column("cursor")[4] == "s=1;i=4"

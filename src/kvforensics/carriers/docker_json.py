@@ -51,12 +51,11 @@ class DockerJson:
         return sum(_is_docker(line) for line in head.lines) / len(head.lines)
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
-        """Yield the lines; one that is no such object keeps its text, and says `split_lost`."""
+        """Yield the lines; one that is no such object keeps its text, and a broken one says `split_lost`."""
         for block in blocks:
             numbers, lines, damage = _lines(block)
             text = pl.Series("message", [line.log for line in lines], dtype=pl.String)
-            broken = pl.Series("damage", damage, dtype=pl.String).is_not_null()
-            ended = text.str.ends_with("\n") | broken
+            ended = text.str.ends_with("\n")
             full = text.str.len_bytes() >= PIECE_BYTES
             more = pl.when(ended).then(MORE_NO).when(full).then(MORE_CERTAIN).otherwise(MORE_SOON)
             origin = {
@@ -94,9 +93,15 @@ def _lines(block: Block) -> tuple[list[int], list[_Line], list[str | None]]:
             continue
         line = _decoded(raw)
         numbers.append(block.line + row)
-        lines.append(line or _Line(log=raw.decode(errors="replace").removesuffix("\r")))
-        damage.append("too_long_line" if row in long else "split_lost" if line is None else None)
+        lines.append(line or _Line(log=raw.decode(errors="replace") + "\n"))
+        damage.append("too_long_line" if row in long else "split_lost" if line is None and _is_broken(raw) else None)
     return numbers, lines, damage
+
+
+def _is_broken(data: bytes) -> bool:
+    """Tell a piece of an object from text that stands beside the objects."""
+    text = data.strip()
+    return text.startswith(b"{") or text.endswith(b'"}')
 
 
 def _decoded(data: bytes) -> _Line | None:

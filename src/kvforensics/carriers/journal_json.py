@@ -54,6 +54,7 @@ _NOWHERE = (NO_MESSAGE, ABSENT, ABSENT)
 _NOTHING_RARE = (ABSENT,) * len(RARE_FIELDS)
 
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+_OBJECT = re.compile(rb'\{\s*"')  # not the labels that logcli puts in front
 _KEYS = (b'"__REALTIME_TIMESTAMP":', b'"__CURSOR":', b'"_BOOT_ID":')
 _SHIPPED = re.compile(rb'"(?:source_type|message|log|line)" ?:')  # a shipper's own envelope
 _PRETTY = re.compile(rb'[ \t]+"[A-Z_][A-Z0-9_]*" ?: ?|[{}\]]|[ \t]+(?:[\]}],?|[\[0-9"]|null)')
@@ -75,7 +76,7 @@ class JournalJson:
         if lines[0:1] == [b"{"] or sum(line == b"{" for line in lines) > 1:
             pretty = sum(1 for line in head.lines if _PRETTY.match(line))
             return pretty / len(lines) if any(_is_address(line) for line in lines) else 0.0
-        known = sum(1 for line in lines if line.startswith(b"{") and _is_address(line))
+        known = sum(1 for line in lines if _OBJECT.match(line) and _is_address(line))
         return known / len(lines) if lines else 0.0
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:

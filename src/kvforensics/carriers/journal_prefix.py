@@ -21,7 +21,7 @@ _STRICT = r"([^:]+):(?: |$)"
 _LENIENT = r"([^\"'{}=]+?):(?: |$)"
 _RECORD = re.compile(
     "(?:" + "|".join(stamp.pattern.replace(r"\p{L}", r"[^\W\d_]") for stamp in STAMPS) + ") "
-    r"(?:[\w.:-]+ )?[^\s:\[\]\"{}]+(?::[^\s:\[\]\"{}]+)*(?:\[[0-9]+\])?:(?: |$)"
+    r"(?:[\w.:-]+ )?(?![0-9]+:)[^\s:\[\]\"{}]+(?::[^\s:\[\]\"{}]+)*(?:\[[0-9]+\])?:(?: |$)"
 )
 _HEAD = re.compile(r"(?:(?P<host>[^ ]+) )?(?P<ident>.*?)(?:\[(?P<pid>[0-9]{1,10})\])?", re.DOTALL)
 _UNIT = re.compile(r"(?:.*/)?([^/]+\.(?:service|scope|slice|socket|mount|timer|target|path|swap|device))")

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 DEEPEST = 8  # of carriers inside of each other
 LEAST_SHARE = 0.3  # of the messages that must be a carrier's
-_ONCE = {"compose", "slurm", "wrapped"}  # a second one would be the bar or the number of the text itself
+# a second one would be the bar or the number of the text itself, or the head line that stays
+_ONCE = {"compose", "slurm", "wrapped", "script"}
 _NEWLINE = "\ue00a"  # stands for a line end inside of a message; private use, turned back afterwards
 
 
