@@ -94,7 +94,8 @@ def _lines(block: Block) -> tuple[list[int], list[_Line], list[str | None]]:
         line = _decoded(raw)
         numbers.append(block.line + row)
         lines.append(line or _Line(log=raw.decode(errors="replace") + "\n"))
-        damage.append("too_long_line" if row in long else "split_lost" if line is None and _is_broken(raw) else None)
+        broken = line is None and _is_broken(raw)
+        damage.append("too_long_line" if row in long else "split_lost" if broken else None)
     return numbers, lines, damage
 
 
