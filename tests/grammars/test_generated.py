@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.lark import from_lark
 from lark import Token
 
-from kvforensics.parsing.grammar import BOOLEANS, FLOATS, INTEGERS, load
+from kvforensics.parsing.grammar import load
 from kvforensics.parsing.kinds import Kinds, Writer, samples
+from kvforensics.parsing.sources import text_of
+from kvforensics.parsing.tables import compiled
+from kvforensics.parsing.values import BOOLEANS, FLOATS, INTEGERS
 
 RARE = ("startup", "adjust", "trouble", "systemd", "foreign")
 MUTANTS = st.sampled_from(
@@ -53,7 +56,9 @@ def token_texts(name):
 @cache
 def lines_of(name, kind):
     """Return lines that the grammar generates for a kind."""
-    parser = load(name).parser(kind)
+    parser = compiled(name, text_of(name), "kind").parser(
+        kind
+    )  # of the text: one from a table has no grammar
     texts = token_texts(name)
     explicit = {
         terminal.name: st.sampled_from(texts.get(terminal.name, ["x"]))

@@ -3,7 +3,8 @@
 import re
 import tomllib
 
-from kvforensics.parsing.grammar import folder, load
+from kvforensics.parsing.grammar import load
+from kvforensics.parsing.sources import folder
 
 IDS = tomllib.loads((folder() / "message_ids.toml").read_text("utf-8"))
 ONLY_IN_FIELDS = {"command", "cpu_ns", "executable", "result", "signal"}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kvforensics.parsing.grammar import folder, load
+from kvforensics.parsing.grammar import load
 from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
+from kvforensics.parsing.sources import folder
 
 RARE = ("startup", "adjust", "trouble", "systemd", "foreign")
 EXPECTED = Path(__file__).parent / "expected"

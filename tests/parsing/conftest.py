@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from kvforensics.parsing import Parser
-from kvforensics.parsing.grammar import folder
+from kvforensics.parsing.sources import folder
 from kvforensics.records import RECORD_SCHEMA, Origin, Origins, Source
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import pytest
 from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing.beginnings import Beginning, beginnings, expression, may_begin
-from kvforensics.parsing.grammar import Grammar, load, names
+from kvforensics.parsing.grammar import Grammar, load
+from kvforensics.parsing.sources import names
 from kvforensics.parsing.terminals import holds_all, possible_characters, reads_on
 
 RULES = """

@@ -8,8 +8,9 @@ import pytest
 from lark import Lark
 from tests.parsing.conftest import sample_lines
 
-from kvforensics.parsing import grammar
-from kvforensics.parsing.grammar import Grammar, load, names, typed
+from kvforensics.parsing.grammar import Grammar, load
+from kvforensics.parsing.sources import folder, names
+from kvforensics.parsing.values import typed
 
 SMALL = """
 %import .common (INT, FLOAT, BOOL, NAME, TEXT)
@@ -124,5 +125,5 @@ def test_every_grammar_has_filters_samples_and_parsers(name: str) -> None:
 
 
 def test_no_pattern_takes_digits_of_other_scripts() -> None:
-    for path in grammar.folder().glob("*.lark"):
+    for path in folder().glob("*.lark"):
         assert r"\d" not in path.read_text("utf-8").replace("never \\d", ""), path.name

@@ -23,6 +23,8 @@ from kvforensics.parsing.grammar import Grammar, load
 from kvforensics.parsing.kinds import kinds, samples
 from kvforensics.parsing.layouts import Layout, Slot, learn
 from kvforensics.parsing.prefix import prefixes
+from kvforensics.parsing.sources import KIND, text_of
+from kvforensics.parsing.tables import compiled
 from kvforensics.records import RECORD_SCHEMA, Origin, Origins, Source
 
 if TYPE_CHECKING:
@@ -174,10 +176,16 @@ def straight(layout: Layout, texts: pl.Series) -> list[str]:
     ]
 
 
+@cache
+def lines_of(kind: str) -> st.SearchStrategy[str]:
+    by_text = compiled("scheduler", text_of("scheduler"), KIND)  # a parser of a table has no grammar
+    return from_lark(by_text.parser(kind), start=kind)
+
+
 @st.composite
 def generated(draw: st.DrawFn) -> str:
     kind = draw(st.sampled_from(grammar().kinds))
-    return draw(from_lark(grammar().parser(kind), start=kind))
+    return draw(lines_of(kind))
 
 
 @QUICK

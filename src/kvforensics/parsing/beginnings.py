@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lark.grammar import Symbol
 
     from kvforensics.parsing.grammar import Grammar
+    from kvforensics.parsing.rules import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,12 @@ class Beginning:
 @cache
 def beginnings(grammar: Grammar, kind: str) -> tuple[Beginning, ...]:
     """Return the beginnings of a kind's texts."""
-    return tuple(sorted(_beginnings(grammar, [NonTerminal(kind)]), key=lambda b: (b.slot, b.constant)))
+    return grammar.beginnings(kind)
+
+
+def beginnings_of(rules: Rules, kind: str) -> tuple[tuple[str, str], ...]:
+    """Return slot and constant of each beginning of a kind's texts, in one order."""
+    return tuple(sorted(_beginnings(rules, [NonTerminal(kind)])))
 
 
 @cache
@@ -62,18 +68,18 @@ def _alike(constant: str, text: str) -> bool:
     return constant.startswith(text) or text.startswith(constant)
 
 
-def _beginnings(grammar: Grammar, symbols: Sequence[Symbol]) -> set[Beginning]:
+def _beginnings(rules: Rules, symbols: Sequence[Symbol]) -> set[tuple[str, str]]:
     if not symbols:
-        return {Beginning("", "")}
+        return {("", "")}
     first, rest = symbols[0], symbols[1:]
     if isinstance(first, NonTerminal):
-        bodies = grammar.bodies(first.name)
+        bodies = rules.bodies(first.name)
         if any(first in body for body in bodies):
-            return {Beginning("", "")}  # it may hold itself: anything may come first
-        return {b for body in bodies for b in _beginnings(grammar, [*body, *rest])}
-    terminal = grammar.pattern(first.name)
+            return {("", "")}  # it may hold itself: anything may come first
+        return {b for body in bodies for b in _beginnings(rules, [*body, *rest])}
+    terminal = rules.terminal(first.name)
     if is_constant(terminal):
-        return {Beginning("", str(terminal.pattern.value))}
-    after = grammar.pattern(rest[0].name) if rest and rest[0].is_term else None
+        return {("", str(terminal.pattern.value))}
+    after = rules.terminal(rest[0].name) if rest and rest[0].is_term else None
     constant = str(after.pattern.value) if after is not None and is_constant(after) else ""
-    return {Beginning(str(terminal.pattern.value), constant)}
+    return {(str(terminal.pattern.value), constant)}

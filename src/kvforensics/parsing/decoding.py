@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.parsing.grammar import BOOLEANS, FLOATS, INTEGERS, TIMES, UNSIGNED
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import escaped, holds
+from kvforensics.parsing.values import BOOLEANS, FLOATS, INTEGERS, TIMES, UNSIGNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

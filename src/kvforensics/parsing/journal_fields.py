@@ -7,7 +7,7 @@ import tomllib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.parsing.grammar import folder
+from kvforensics.parsing.sources import folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

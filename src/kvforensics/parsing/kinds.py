@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvforensics.parsing import server_args
 from kvforensics.parsing.beginnings import expression, may_begin
-from kvforensics.parsing.grammar import Grammar, folder, load, names
+from kvforensics.parsing.grammar import Grammar, load
 from kvforensics.parsing.layouts import Layout, learn, match_any
 from kvforensics.parsing.needles import Needles
+from kvforensics.parsing.sources import names, samples
 from kvforensics.redaction import redact
 
 if TYPE_CHECKING:
@@ -240,11 +241,3 @@ def _quiet_collector() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def samples(grammar: str) -> list[str]:
-    """Return the bodies of a grammar's packaged sample lines."""
-    path = folder() / "samples" / f"{grammar}.txt"
-    if not path.is_file():
-        return []
-    return [line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("# ")]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lark import UnexpectedInput
 
 from kvforensics.parsing.beginnings import may_begin
-from kvforensics.parsing.grammar import column_of, typed
+from kvforensics.parsing.rules import column_of
 from kvforensics.parsing.terminals import (
     characters_of,
     escaped,
@@ -26,6 +26,7 @@ from kvforensics.parsing.terminals import (
     pattern_of,
     width_of,
 )
+from kvforensics.parsing.values import typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +151,7 @@ def _rivals(grammar: Grammar, kind: str, first: str | Slot) -> tuple[tuple[str, 
     for other in grammar.kinds[: grammar.kinds.index(kind)]:
         if not may_begin(grammar, other, first if isinstance(first, str) else ""):
             continue
-        if grammar.is_plain(other):
+        if grammar.rules.is_plain(other):
             rivals.append(grammar.regex(other))
         else:
             barred |= set(grammar.needles[other])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kvforensics.events import NO_RANKS, RANK_TAGS, Ranks
 from kvforensics.parsing.grammar import load
 from kvforensics.parsing.layouts import Layout, learn, match_any
+from kvforensics.parsing.sources import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,7 @@ class Prefixes:
     """Finds prefixes and reads them. One for a process: what it learns does not change what it says."""
 
     def __init__(self) -> None:
-        self.grammar = load("prefix", "prefix", ("envelope", "glue"))
+        self.grammar = load("prefix", PREFIX[0], PREFIX[1:])
         self._layouts: list[Layout] = []
         self.pattern = "|".join(self.grammar.regex(kind) for kind in self.grammar.kinds)
         self._anywhere = re.compile(self.pattern)
@@ -53,7 +54,7 @@ class Prefixes:
     @property
     def forms(self) -> list[Form]:
         """The forms whose time stands at a fixed place."""
-        found = (opening for kind in self.grammar.kinds for opening in self.grammar.openings(kind))
+        found = (opening for kind in self.grammar.kinds for opening in self.grammar.rules.openings(kind))
         return [Form(*opening) for opening in found]
 
     def find(self, text: str, limit: int) -> list[tuple[int, int]]:

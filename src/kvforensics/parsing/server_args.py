@@ -15,14 +15,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from lark import Lark, Token, Tree, UnexpectedInput
+from lark import Token, Tree, UnexpectedInput
 
-from kvforensics.parsing.grammar import folder
+from kvforensics.parsing import tables
+from kvforensics.parsing.sources import SETTINGS
 from kvforensics.redaction import redact_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from lark import Lark
     from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 START = "server_args="
@@ -76,8 +78,7 @@ def read_config(text: str) -> Settings | None:
 
 @cache
 def _parser() -> Lark:
-    source = (folder() / "server_args.lark").read_text("utf-8")
-    return Lark(source, parser="lalr", maybe_placeholders=False, propagate_positions=True)
+    return tables.parser(SETTINGS)
 
 
 def _salvage(parser: Lark, text: str) -> tuple[list[Any], bool]:
