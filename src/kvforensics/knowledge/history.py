@@ -65,7 +65,19 @@ def span_at(name: str, release: str) -> Span | None:
 @cache
 def fields(release: str) -> frozenset[str]:
     """Return the settings that a release has; empty for one older than all that were read."""
-    return frozenset(name for name in settings_json()["settings"] if span_at(name, release))
+    known = listed(release)
+    return frozenset() if known is None else _fields()[_places()[known]]
+
+
+@cache
+def _fields() -> tuple[frozenset[str], ...]:
+    """Return the settings of each release, of all at once: a launch is compared with every one."""
+    places, found = _places(), [set[str]() for _ in releases()]
+    for name, rows in settings_json()["settings"].items():
+        for row in rows:
+            for names in found[places[row["from"]] : places[row["to"]] + 1]:
+                names.add(name)
+    return tuple(map(frozenset, found))
 
 
 @cache

@@ -90,6 +90,7 @@ def _end_of(release: str) -> tuple[int, ...] | None:
     return key if key[3] > 0 else (*key[:3], _PHASES["post"], 999_999_999)
 
 
+@cache
 def listed(release: str) -> str | None:
     """Return the listed release that stands for this one: the nearest not newer, or None if all are."""
     key = release_key(release)
