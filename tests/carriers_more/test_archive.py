@@ -2,12 +2,13 @@ import gzip
 import io
 import lzma
 import os
+import sys
 import tarfile
 import zipfile
 
 import pytest
 
-from kvforensics.carriers import expand
+from kvforensics.carriers import archive_zip, expand, spool
 from kvforensics.errors import InputError
 
 from .reading import read_path
@@ -17,11 +18,33 @@ LOG = b"[2026-05-20 14:03:11] a\n[2026-05-20 14:03:12] b\n"
 
 
 def tar(path, members, mode="w"):
-    with tarfile.open(path, mode) as archive:
+    path.write_bytes(tarred(members, mode))
+
+
+def tarred(members, mode="w"):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:
         for name, data in members.items():
             info = tarfile.TarInfo(name)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def zipped(members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def given(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return given
 
 
 MEMBERS = {
@@ -134,9 +157,7 @@ def test_an_encrypted_and_a_broken_zip(tmp_path):
 
 
 def test_a_bomb_in_a_zip_is_stopped(tmp_path, monkeypatch):
-    from kvforensics.carriers import archive
-
-    monkeypatch.setattr(archive, "BOMB_BYTES", 4 << 20)
+    monkeypatch.setattr(archive_zip, "BOMB_BYTES", 4 << 20)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("m", b"\n" * (16 << 20))
@@ -160,3 +181,96 @@ def test_loops_and_pipes_in_a_folder(tmp_path):
     (tmp_path / "a.log").write_bytes(LOG)
     (tmp_path / "link").symlink_to(tmp_path / "a.log")
     assert expand([str(tmp_path)]) == [f"{tmp_path}/a.log"]
+
+
+NODE = {"node1/sglang.log": LOG, "node1/old.tbz": tarred({"a.json": MEMBERS["logs/docker.json"]}, "w:bz2")}
+
+
+@pytest.mark.parametrize("outer", [tarred, zipped, lambda members: tarred(members, "w:xz")])
+@pytest.mark.parametrize("inner", [zipped, lambda members: tarred(members, "w:gz")])
+def test_archives_in_archives(tmp_path, outer, inner):
+    path = tmp_path / "bundle"
+    path.write_bytes(outer({"first.log": LOG, "node1": inner(NODE), "last.log": LOG}))
+    names = expand([str(path)])
+    assert [name.removeprefix(f"{path}!") for name in names] == [
+        "first.log",
+        "node1!node1/sglang.log",
+        "node1!node1/old.tbz!a.json",
+        "last.log",
+    ]
+    for order in (names, names[::-1]):
+        assert {name: read_path(name).source.records for name in order} == dict.fromkeys(names, 2)
+    assert read_path(names[2]).source.carrier == "docker-json"
+
+
+def test_an_inner_archive_is_copied_again_when_its_copy_is_gone(tmp_path):
+    path = tmp_path / "a.tar"
+    tar(path, {"b.zip": zipped({"c!d.log": LOG})})
+    (name,) = expand([str(path)])
+    spool.forget(f"{path}!b.zip")
+    assert read_path(name).source.records == 2
+    with pytest.raises(InputError, match="no such member"):
+        read_path(f"{path}!b.zip!c!e.log")
+
+
+def test_copies_are_bounded(tmp_path, monkeypatch):
+    noise = os.urandom(3000)
+    monkeypatch.setattr(spool, "KEPT_BYTES", 8000)
+    path = tmp_path / "a.tar"
+    tar(path, {f"{n}.zip": zipped({"noise": noise, "log": LOG}) for n in range(5)})
+    names = [name for name in expand([str(path)]) if name.endswith("log")]
+    assert [spool.is_kept(f"{path}!{n}.zip") for n in range(5)] == [False, False, False, True, True]
+    assert [read_path(name).source.records for name in names] == [2] * 5
+    monkeypatch.setattr(spool, "MOST_BYTES", 2000)
+    assert expand([str(path)]) == [f"{path}!{n}.zip" for n in range(5)]
+    with pytest.raises(InputError, match="too large"):
+        read_path(f"{path}!0.zip")
+
+
+def test_archives_are_opened_three_deep(tmp_path):
+    data = LOG
+    for depth in range(4):
+        data = zipped({str(depth): data})
+    path = tmp_path / "deep"
+    path.write_bytes(data)
+    (name,) = expand([str(path)])
+    assert name == f"{path}!3!2!1"
+    with pytest.raises(InputError, match="too deep"):
+        read_path(name)
+
+
+def test_an_inner_archive_cut_off_gives_what_stands_before_the_cut(tmp_path):
+    path = tmp_path / "a.tar"
+    tar(path, {"inner.tar": tarred({"first": LOG, "second": LOG * 1000})})
+    path.write_bytes(path.read_bytes()[:8192])
+    first, second = expand([str(path)])
+    assert read_path(first).source.records == 2
+    reading = read_path(second)
+    assert reading.source.records > 10
+    assert reading.source.damaged
+
+
+@pytest.mark.parametrize("make", [tarred, zipped, lambda members: tarred(members, "w:bz2")])
+def test_an_archive_on_standard_input(stdin, make):
+    stdin(make({**MEMBERS, "inner.zip": zipped({"m": LOG})}))
+    names = expand(["-"])
+    assert names == [*(f"-!{name}" for name in MEMBERS), "-!inner.zip!m"]
+    assert [read_path(name).source.records for name in names] == [2, 2, 1, 2]
+    assert expand(["-"]) == names
+    stdin(LOG)
+    assert expand(["-"]) == ["-"]
+
+
+@pytest.mark.parametrize("data", [LOG, b"", b"x", gzip.compress(LOG), lzma.compress(LOG * 9), LOG * 100_000])
+def test_what_is_no_archive_is_read_from_its_first_byte(stdin, tmp_path, data):
+    (tmp_path / "file").write_bytes(data)
+    stdin(data)
+    assert expand(["-"]) == ["-"]
+    assert read_path("-").messages == read_path(tmp_path / "file").messages
+
+
+def test_an_archive_with_nothing_in_it_on_standard_input(stdin):
+    stdin(zipped({}))
+    assert expand(["-"]) == ["-"]
+    with pytest.raises(InputError, match="archive"):
+        read_path("-")

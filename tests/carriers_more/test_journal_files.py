@@ -1,7 +1,9 @@
 """journalctl itself is stood in for by a script: what it is asked, and what is made of its answers."""
 
+import io
 import os
 import sys
+import zipfile
 
 import pytest
 
@@ -62,6 +64,28 @@ def test_a_folder_of_journals_is_one_input(tmp_path, journalctl):
     assert asked()[-1] == f"--directory={folder}"
     assert read_path(folder / "odd-name").source.records == 33
     assert asked()[-1] == f"--file={folder}/odd-name"
+
+
+def test_a_journal_file_in_an_archive_and_on_standard_input(tmp_path, journalctl, monkeypatch):
+    asked = journalctl()
+    with zipfile.ZipFile(tmp_path / "report.zip", "w") as archive:
+        archive.writestr("var/log/journal/1/system.journal", HEADER)
+    (member,) = expand([str(tmp_path / "report.zip")])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(HEADER)))
+    assert expand(["-"]) == ["-"]
+    for name in (member, "-"):
+        reading = read_path(name)
+        assert (reading.source.path, reading.source.carrier, reading.source.records) == (
+            name,
+            "journal-export",
+            33,
+        )
+        copy = asked()[-1].removeprefix("--file=")
+        assert open(copy, "rb").read() == HEADER  # noqa: PTH123, SIM115
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="cannot run journalctl") as failed:
+        read_path(member)
+    assert failed.value.where == member
 
 
 def test_live_asks_for_what_the_unit_switch_hides(journalctl):

@@ -1,8 +1,10 @@
 """Scanning in pieces, in any order, with any restarts gives the same bytes as scanning at once."""
 
 import contextlib
+import io
 import os
 import shutil
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -247,3 +249,24 @@ def test_a_rotated_file_that_is_compressed_later_is_the_same(tmp_path):
     scanned(catalogue, root)
     scanned(once, root)
     assert published(catalogue) == published(once)
+
+
+def test_members_of_archives_and_of_those_in_them(tmp_path):
+    root, catalogue = tmp_path / "logs", tmp_path / "c"
+    inner = zipped({"two.log": plain(NEXT)})
+    write(root, "bundle.zip", zipped({"x!y.log": plain(ONE), "node.zip": inner}))
+    outcome = scanned(catalogue, root)
+    assert (outcome.read, outcome.failed) == (2, 0)
+    names = [f"{root}/bundle.zip!x!y.log", f"{root}/bundle.zip!node.zip!two.log"]
+    assert sorted(Catalogue(catalogue).manifest.entries) == sorted(names)
+    assert scanned(catalogue, root).skipped == 2
+    write(root, "bundle.zip", zipped({"x!y.log": plain(ONE), "node.zip": inner, "more.log": plain(TRACE)}))
+    assert scanned(catalogue, root).read == 3
+
+
+def zipped(members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()

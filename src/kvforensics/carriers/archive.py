@@ -1,53 +1,56 @@
 """Archives: the files in a tar (compressed as well) or zip are inputs of their own, `archive.tar!member`.
 
-Told by content, not by name. A tar is read as a stream, never unpacked to disk. Who reads its members in the
-order in which they are listed passes through it once: the stream waits behind the member read last.
+Told by content, not by name. An archive in an archive, `outer.tar!inner.zip!member`, or on standard input,
+`-!member`, is copied to a temporary file first (`spool`); nothing else is written to disk.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import stat
 import tarfile
 import zipfile
 import zlib
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import chain
+from typing import IO, TYPE_CHECKING
 
-from kvforensics.carriers.decompress import BOMB_BYTES, BOMB_RATIO, Loss, decompressed
+from kvforensics.carriers import archive_tar, archive_zip, spool
+from kvforensics.carriers.archive_tar import HEAD_BYTES, MOST_MEMBERS
+from kvforensics.carriers.decompress import Loss, decompressed, is_compressed
+from kvforensics.carriers.journal_files import MAGIC, journal_chunks
 from kvforensics.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-CHUNK_BYTES = 1 << 20
-MOST_MEMBERS = 100_000
+DEEPEST = 3  # archives within each other
 SEPARATOR = "!"
-_TAR_BLOCK = 512
-_ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
-_TarFiles: TypeAlias = "Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]"
+_PACKED_BYTES = 1 << 20  # compressed: bzip2 gives nothing before its first block is whole
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError)
 
-_waiting: dict[str, _TarFiles] = {}  # the tar that was read last, behind the member that was read last
 
-
-def members(path: str) -> list[str] | None:
+def members(path: str, depth: int = 1) -> list[str] | None:
     """Return `path!member` of all files in an archive, None when the file is no archive.
 
-    Of a damaged archive, those that stand before the damage.
+    Of a damaged archive, those that stand before the damage. An archive in it gives its own members; so does
+    one on standard input, `-`.
     """
+    if path == spool.STDIN:
+        _take_stdin()
     kind = _kind(path)
-    if kind == "zip":
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [info.filename for info in archive.infolist()[:MOST_MEMBERS] if not info.is_dir()]
-        except (OSError, *_BROKEN):
-            return []
-    elif kind == "tar":
-        names = list(_tar_names(path))
-    else:
+    if kind is None:
         return None
-    return [f"{path}{SEPARATOR}{name}" for name in dict.fromkeys(names)]
+    found: dict[str, None] = {}
+    try:
+        for name, chunks in archive_zip.listed(path) if kind == "zip" else archive_tar.listed(path):
+            if len(found) >= MOST_MEMBERS:
+                break
+            member = f"{path}{SEPARATOR}{name}"
+            inside = members(member, depth + 1) if depth < DEEPEST and _take(member, chunks()) else None
+            found.update(dict.fromkeys(inside or [member]))
+    except (OSError, *_BROKEN):
+        pass
+    return list(found)
 
 
 def is_archive(path: str) -> bool:
@@ -59,12 +62,43 @@ def split_member(path: str) -> tuple[str, str] | None:
     """Return the archive and the member that `archive!member` names, None where no such file exists."""
     if SEPARATOR not in path or os.path.exists(path):  # noqa: PTH110 - as it was typed
         return None
-    at = path.find(SEPARATOR)
-    while at > 0:
-        if _is_file(path[:at]) and _kind(path[:at]) is not None:
-            return path[:at], path[at + 1 :]
-        at = path.find(SEPARATOR, at + 1)
-    return None
+    files = (name for name in _prefixes(path) if _is_file(spool.file_of(name)))
+    archive = next((name for name in files if _kind(name) is not None), None)
+    if archive is None:
+        return None
+    member = path[len(archive) + 1 :]
+    for _ in range(1, DEEPEST):
+        inner = next((name for name in _prefixes(member) if _is_inner(archive, name)), None)
+        if inner is None:
+            break
+        archive, member = f"{archive}{SEPARATOR}{inner}", member[len(inner) + 1 :]
+    return archive, member
+
+
+def holder(path: str) -> str:
+    """Return the file that an input is a member of, or that it is itself. Nothing is opened."""
+    if SEPARATOR not in path or os.path.exists(path):  # noqa: PTH110 - as it was typed
+        return path
+    return next(filter(_is_file, _prefixes(path)), path)
+
+
+def contents(path: str, archive: str, member: str) -> tuple[Iterator[bytes], int | None]:
+    """Return the bytes of a member as `member_chunks` does, those of a journal file through journalctl.
+
+    Raises InputError for an archive as well: it is one that is empty, broken, or too deep inside of others.
+    """
+    chunks, size = member_chunks(archive, member)
+    try:
+        head = next(chunks, b"")
+    except OSError as error:
+        raise InputError(error.strerror or str(error), where=path) from error
+    chunks = chain((head,), chunks)
+    if head.startswith(MAGIC):
+        spool.keep(path, _readable(chunks))
+        return journal_chunks(spool.file_of(path), path), None
+    if _kind_of(head) is not None:
+        raise InputError("is an archive that is empty, broken, too large or too deep in others", where=path)
+    return chunks, size
 
 
 def member_chunks(archive: str, member: str) -> tuple[Iterator[bytes], int]:
@@ -73,8 +107,53 @@ def member_chunks(archive: str, member: str) -> tuple[Iterator[bytes], int]:
     Raises InputError when there is no such member or it is encrypted; what breaks later is an OSError.
     """
     if _kind(archive) == "zip":
-        return _zip_chunks(archive, member)
-    return _tar_chunks(archive, member)
+        return archive_zip.chunks(archive, member)
+    return archive_tar.chunks(archive, member)
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    at = path.find(SEPARATOR)
+    while at > 0:
+        yield path[:at]
+        at = path.find(SEPARATOR, at + 1)
+
+
+def _is_inner(archive: str, member: str) -> bool:
+    """Tell whether a member is an archive, and copy it if it has not been."""
+    name = f"{archive}{SEPARATOR}{member}"
+    if spool.is_kept(name):
+        return True
+    try:
+        chunks, _ = member_chunks(archive, member)
+    except InputError:
+        return False
+    return _take(name, chunks)
+
+
+def _take_stdin() -> None:
+    head = spool.stdin_head(HEAD_BYTES)
+    if is_compressed(head):
+        head = spool.stdin_head(_PACKED_BYTES)
+    if not spool.is_kept(spool.STDIN) and _kind_of(head) is not None:
+        spool.keep(spool.STDIN, spool.stdin_chunks())
+
+
+def _take(name: str, chunks: Iterator[bytes]) -> bool:
+    """Copy what is an archive, and tell whether that was done."""
+    head, wanted = b"", HEAD_BYTES
+    chunks = _readable(chunks)
+    for chunk in chunks:
+        head += chunk
+        wanted = _PACKED_BYTES if is_compressed(head) else HEAD_BYTES
+        if len(head) >= wanted:
+            break
+    if _kind_of(head) is None:
+        return False
+    try:
+        spool.keep(name, chain((head,), chunks))
+    except InputError:  # too large: told when it is read
+        return False
+    return True
 
 
 def _is_file(path: str) -> bool:
@@ -87,142 +166,26 @@ def _is_file(path: str) -> bool:
 def _kind(path: str) -> str | None:
     """Tell what a file is by its first block, decompressed where it is compressed."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            head = file.read(_TAR_BLOCK)
-            if head.startswith(_ZIP_MAGICS):
-                return "zip"
-            file.seek(0)
-            head = b""
-            for chunk in decompressed(_file_chunks(file, 1 << 16), Loss()):
-                head += chunk
-                if len(head) >= _TAR_BLOCK:
-                    break
-    except OSError:
+        with open(spool.file_of(path), "rb") as file:  # noqa: PTH123
+            return _kind_of(file.read(HEAD_BYTES), file)
+    except (OSError, ValueError):
         return None
-    return "tar" if _is_tar_header(head[:_TAR_BLOCK]) else None
 
 
-def _is_tar_header(block: bytes) -> bool:
-    if len(block) < _TAR_BLOCK:
-        return False
+def _kind_of(head: bytes, rest: IO[bytes] | None = None) -> str | None:
+    if head.startswith(archive_zip.MAGICS):
+        return "zip"
+    block = b""
+    for chunk in decompressed(chain((head,), archive_tar.file_chunks(rest, 1 << 16) if rest else ()), Loss()):
+        block += chunk
+        if len(block) >= HEAD_BYTES:
+            break
+    return "tar" if archive_tar.is_header(block[:HEAD_BYTES]) else None
+
+
+def _readable(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield what can be read: of a damaged archive, what stands before the damage is used."""
     try:
-        tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-    except tarfile.HeaderError:
-        return False
-    return True
-
-
-def _file_chunks(file: io.BufferedReader, size: int = CHUNK_BYTES) -> Iterator[bytes]:
-    while chunk := file.read(size):
-        yield chunk
-
-
-class _Stream(io.RawIOBase):
-    """Bytes that come in pieces, as the file that `tarfile` wants."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._held = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes; tarfile asks again when it wants more."""
-        if not self._held:
-            self._held = next(self._chunks, b"")
-        out, self._held = (self._held, b"") if size < 0 else (self._held[:size], self._held[size:])
-        return out
-
-
-def _tar_files(archive: str) -> _TarFiles:
-    """Yield the regular files of a tar in their order; each is read before the next is asked for."""
-    with open(archive, "rb") as file:  # noqa: PTH123
-        stream = _Stream(decompressed(_file_chunks(file), Loss()))
-        with tarfile.open(fileobj=stream, mode="r|", errorlevel=0) as tar:
-            for count, info in enumerate(tar):
-                tar.members = []  # type: ignore[attr-defined]  # or it keeps them all
-                if count >= MOST_MEMBERS:
-                    return
-                if info.isreg():
-                    yield tar, info
-
-
-def _tar_names(archive: str) -> Iterator[str]:
-    try:
-        for _, info in _tar_files(archive):
-            yield info.name
+        yield from chunks
     except (OSError, *_BROKEN):
         return
-
-
-def _tar_chunks(archive: str, member: str) -> tuple[Iterator[bytes], int]:
-    try:
-        for files in (_waiting.pop(archive, None), _tar_files(archive)):
-            for tar, info in files or ():
-                if info.name == member:
-                    return _copied(archive, files, tar, info), info.size
-    except (OSError, *_BROKEN) as error:
-        raise InputError(f"the archive is damaged: {error}", where=archive) from error
-    raise InputError("there is no such member", where=f"{archive}{SEPARATOR}{member}")
-
-
-def _copied(
-    archive: str, files: _TarFiles | None, tar: tarfile.TarFile, info: tarfile.TarInfo
-) -> Iterator[bytes]:
-    assert files is not None
-    try:
-        yield from _sparse(tar, info) if info.issparse() else _contiguous(tar, info)
-    except _BROKEN as error:
-        raise OSError(str(error)) from error
-    _waiting.clear()
-    _waiting[archive] = files
-
-
-def _contiguous(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
-    """Read a member past `extractfile`, which gives nothing of the last piece of a tar that is cut off."""
-    assert tar.fileobj is not None
-    tar.fileobj.seek(info.offset_data)
-    left = info.size
-    while left:
-        wanted = min(CHUNK_BYTES, left)
-        chunk = tar.fileobj.read(wanted)
-        if chunk:
-            yield chunk
-        if len(chunk) < wanted:
-            raise OSError("unexpected end of data")
-        left -= wanted
-
-
-def _sparse(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[bytes]:
-    file = tar.extractfile(info)
-    assert file is not None
-    while chunk := file.read(CHUNK_BYTES):
-        yield chunk
-
-
-def _zip_chunks(archive: str, member: str) -> tuple[Iterator[bytes], int]:
-    try:
-        opened = zipfile.ZipFile(archive)
-        info = opened.getinfo(member)
-    except KeyError as error:
-        raise InputError("there is no such member", where=f"{archive}{SEPARATOR}{member}") from error
-    except (OSError, *_BROKEN) as error:
-        raise InputError(f"the archive is damaged: {error}", where=archive) from error
-    if info.flag_bits & 1:
-        opened.close()
-        raise InputError("is encrypted", where=f"{archive}{SEPARATOR}{member}")
-    return _unzipped(opened, info), info.file_size
-
-
-def _unzipped(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
-    given = 0
-    try:
-        with archive, archive.open(info) as file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
-                given += len(chunk)
-                if given > BOMB_BYTES and given > BOMB_RATIO * max(info.compress_size, 1):
-                    raise OSError("decompression bomb")
-    except _BROKEN as error:
-        raise OSError(str(error)) from error

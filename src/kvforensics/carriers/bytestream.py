@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-import sys
 from typing import TYPE_CHECKING
 
-from kvforensics.carriers.archive import is_archive, member_chunks, split_member
-from kvforensics.carriers.journal_files import is_journal, journal_chunks
+from kvforensics.carriers import spool
+from kvforensics.carriers.archive import contents, is_archive, split_member
+from kvforensics.carriers.journal_files import MAGIC, is_journal, journal_chunks
 from kvforensics.carriers.remote import is_remote, open_remote
 from kvforensics.errors import InputError
 
@@ -32,16 +32,15 @@ def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
     `-` is standard input, a URL an object in a store, `journal://UNIT` this machine's journal, and
     `archive!member` a file in an archive. Raises InputError when it cannot be opened or is no file.
     """
-    if path == "-":
-        read: Callable[[int], bytes] = getattr(sys.stdin.buffer, "read1", sys.stdin.buffer.read)
-        return _pieces(read), None
+    if path == spool.STDIN:
+        return _standard_input(), None
     if is_remote(path):
         return open_remote(path)
     if is_journal(path):
         return journal_chunks(path), None
     found = split_member(path)
     if found is not None:
-        return member_chunks(*found)
+        return contents(path, *found)
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
@@ -55,6 +54,15 @@ def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
         raise InputError("is an archive without a readable file in it", where=path)
     size = status.st_size if stat.S_ISREG(status.st_mode) else None
     return _descriptor_pieces(descriptor), size
+
+
+def _standard_input() -> Iterator[bytes]:
+    if spool.stdin_head(len(MAGIC)).startswith(MAGIC):
+        spool.keep(spool.STDIN, spool.stdin_chunks())
+        return journal_chunks(spool.file_of(spool.STDIN), spool.STDIN)
+    if is_archive(spool.STDIN):
+        raise InputError("is an archive without a readable file in it", where=spool.STDIN)
+    return spool.stdin_chunks()
 
 
 def _reason(error: OSError | ValueError) -> str:

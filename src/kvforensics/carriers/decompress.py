@@ -87,6 +87,11 @@ class Loss:
     reason: str | None = None
 
 
+def is_compressed(head: bytes) -> bool:
+    """Tell whether bytes begin as a compressed stream does; six of them are enough."""
+    return any(head.startswith(magic) for magic, _ in _MAGICS)
+
+
 def decompressed(stream: Iterable[bytes], loss: Loss) -> Iterator[bytes]:
     """Yield the plain bytes of a stream that may be compressed, several members and layers deep.
 

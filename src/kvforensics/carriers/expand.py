@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kvforensics.carriers.archive import members
 from kvforensics.carriers.journal_files import is_journal_folder, is_part_of_folder
+from kvforensics.carriers.spool import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 def expand(paths: Iterable[str], known: Callable[[str], list[str] | None] | None = None) -> list[str]:
     """Replace each directory by the files under it, sorted, and each archive by its members.
 
-    A file named twice is taken once. A folder of journal files is one input.
-    Paths stay as the user typed them. Only regular files are taken out of a directory (a FIFO or a device
-    must be named to be read), and no directory is entered through a symbolic link. `known` may give what a
-    file stands for without opening it.
+    A file named twice is taken once. A folder of journal files is one input, and so is standard input unless
+    it is an archive. Paths stay as the user typed them. Only regular files are taken out of a directory (a
+    FIFO or a device must be named to be read), and no directory is entered through a symbolic link. `known`
+    may give what a file stands for without opening it.
     """
     seen: set[tuple[int, int]] = set()
     found: list[str] = []
@@ -31,7 +32,7 @@ def expand(paths: Iterable[str], known: Callable[[str], list[str] | None] | None
             if identity is not None:
                 seen.add(identity)
             held = known(file) if known is not None else None
-            found += held or (members(file) if _is_regular(file) else None) or [file]
+            found += held or (members(file) if file == STDIN or _is_regular(file) else None) or [file]
     return found
 
 

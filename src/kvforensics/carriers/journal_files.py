@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 1 << 20
 LIVE = "journal://"  # in front of a unit: the journal of this machine
-_MAGIC = b"LPKSHHRH"
+MAGIC = b"LPKSHHRH"
 _SUFFIXES = (".journal", ".journal~")
 _GLOB = re.compile(r"([*?\[\]\\])")
 _COMMAND = ("journalctl", "--output=export", "--no-pager", "--quiet", "--all")
@@ -39,7 +39,7 @@ def is_journal_file(path: str) -> bool:
     """Tell whether a file begins as a journal file does."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(len(MAGIC)) == MAGIC
     except (OSError, ValueError):
         return False
 
@@ -57,12 +57,13 @@ def is_part_of_folder(path: str) -> bool:
     return path.endswith(_SUFFIXES) and is_journal_file(path)
 
 
-def journal_chunks(path: str) -> Iterator[bytes]:
+def journal_chunks(path: str, shown: str | None = None) -> Iterator[bytes]:
     """Yield the export of a journal file, of a folder of them, or of `journal://UNIT` on this machine.
 
-    Raises InputError when journalctl is not installed, and OSError when it fails.
+    `shown` is the name of a file that is a copy. Raises InputError when journalctl is not installed, and
+    OSError when it fails.
     """
-    return _run([*_COMMAND, *_arguments(path)], path)
+    return _run([*_COMMAND, *_arguments(path)], shown or path)
 
 
 def _arguments(path: str) -> list[str]:

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvforensics.carriers import expand
+from kvforensics.carriers.archive import holder
 from kvforensics.carriers.journal_files import LIVE
 from kvforensics.carriers.remote import is_remote, list_remote
+from kvforensics.carriers.spool import STDIN
 from kvforensics.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kvforensics.scan.manifest import Manifest
-
-MEMBER = "!"  # between an archive and its member
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,8 @@ def _items(inputs: Iterable[str], known: _Known) -> Iterator[Item]:
             except InputError as error:
                 yield Item(named, 0, None, error.message)
             continue
+        if named == STDIN:
+            item_of(named)  # says that it cannot be scanned
         paths = (
             sorted(glob(named, recursive=True))  # noqa: PTH207 - paths stay as they were typed
             if has_magic(named) and not os.path.lexists(named)
@@ -110,7 +112,7 @@ def _items(inputs: Iterable[str], known: _Known) -> Iterator[Item]:
 
 def item_of(path: str) -> Item:
     """Return a local input as it is now; with an error where it is not there."""
-    if path == "-" or path.startswith(LIVE):
+    if path == STDIN or path.startswith(LIVE):
         raise UsageError(
             "standard input and the live journal cannot be scanned",
             hint="use kvforensics timeline, or scan /var/log/journal",
@@ -118,8 +120,8 @@ def item_of(path: str) -> Item:
     try:
         status = Path(path).stat()
     except OSError:
-        archive, bang, _ = path.rpartition(MEMBER)
-        if not bang:
+        archive = holder(path)
+        if archive == path:
             return Item(path, 0, None)
         try:
             status = Path(archive).stat()

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvforensics.carriers.archive import SEPARATOR
+from kvforensics.carriers.archive import holder
 from kvforensics.carriers.history import History, by_knowledge
 from kvforensics.carriers.remote import is_remote
 from kvforensics.errors import InputError
@@ -107,8 +107,7 @@ def is_gone(entry: Entry) -> bool:
     """Whether an input on this machine's file system is not there any more."""
     if is_remote(entry.path):
         return False
-    path = entry.path if SEPARATOR not in entry.path else entry.path.rpartition(SEPARATOR)[0]
-    return not (Path(entry.path).exists() or Path(path).exists())
+    return not Path(holder(entry.path)).exists()
 
 
 def read_group(folder: str, group: Group) -> list[Entry]:
@@ -205,16 +204,14 @@ def _is_there(entry: Entry) -> bool:
     """Whether an input still is what was read."""
     if is_remote(entry.path):
         return True
-    archive, bang, _ = entry.path.rpartition(SEPARATOR)
-    for path in (entry.path, archive if bang else entry.path):
-        try:
-            status = Path(path).stat()
-        except (OSError, ValueError):
-            continue
-        if Path(path).is_dir():
-            return item_of(path).stamp == entry.stamp
-        return (status.st_size, f"{status.st_mtime_ns}") == (entry.size, entry.stamp)
-    return False
+    path = holder(entry.path)
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return False
+    if Path(path).is_dir():
+        return item_of(path).stamp == entry.stamp
+    return (status.st_size, f"{status.st_mtime_ns}") == (entry.size, entry.stamp)
 
 
 def _remember(history: History, place: Path, entry: Entry) -> None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics import __version__
+from kvforensics.carriers.archive import holder
 from kvforensics.errors import KvforensicsError
 from kvforensics.scan.atomic import CatalogueWriteError
 from kvforensics.scan.fingerprint import Fingerprint, begins_with, fingerprint
 from kvforensics.scan.manifest import DONE, FAILED, Entry
-from kvforensics.scan.plan import MEMBER, Item
+from kvforensics.scan.plan import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -208,9 +209,9 @@ def _key(item: Item, print_: Fingerprint | None, told: str) -> str:
     how = f"{told}:{container_of(item.path) or ''}"
     if print_ is not None:
         return print_.key(how)
-    archive, bang, member = item.path.rpartition(MEMBER)
-    if bang and Path(archive).is_file():
-        return fingerprint(Path(archive)).key(f"{how}:{member}")
+    archive = holder(item.path)
+    if archive != item.path:
+        return fingerprint(Path(archive)).key(f"{how}:{item.path[len(archive) + 1 :]}")
     # its bytes are not at hand: an object, a folder of journal files
     return Fingerprint(item.size, item.path, item.stamp or "").key(how)
 
