@@ -6,14 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from kvforensics import __version__
-from kvforensics.cli.app import COMMANDS, app
+from kvforensics.cli.app import COMMANDS, made
 
-NAMES = sorted(command.__name__ for command in COMMANDS)
+NAMES = sorted(COMMANDS)
 
 
 def run(*args: str, data: bytes | None = b"", env: dict[str, str] | None = None, **more):
@@ -28,25 +29,42 @@ def run(*args: str, data: bytes | None = b"", env: dict[str, str] | None = None,
     )
 
 
-def loaded(code: str) -> set[str]:
+def loaded(code: str, *, whole: bool = False) -> set[str]:
     script = f"import sys\n{code}\nsys.stderr.write(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in done.stderr.split()}
+    return {name if whole else name.partition(".")[0] for name in done.stderr.split()}
 
 
-HELP = "sys.argv[1:] = {words!r}\nfrom kvforensics.cli import main\ntry:\n    main()\nexcept SystemExit as e:\n    assert e.code == 0"
+MAIN = "sys.argv[1:] = {words!r}\nfrom kvforensics.cli import main\ntry:\n    main()\nexcept SystemExit as e:\n    assert e.code == 0"
 
 
 @pytest.mark.parametrize(
     "code",
     [
         "import kvforensics",
-        *(HELP.format(words=[*words, "--help"]) for words in ([], ["timeline"], ["whatif"])),
+        *(MAIN.format(words=[*words, "--help"]) for words in ([], ["timeline"], ["whatif"])),
     ],
     ids=["import", "--help", "timeline --help", "whatif --help"],
 )
 def test_neither_the_import_nor_help_loads_what_is_heavy(code):
     assert not loaded(code) & {"polars", "lark", "rich", "msgspec", "yaml"}
+
+
+LOG = str(Path(__file__).parents[2] / "sample_logs" / "plain-0.4.6" / "server.log")
+
+
+def test_a_run_loads_neither_a_compiler_of_grammars_nor_readers_that_it_has_no_use_for(tmp_path):
+    words = ["timeline", "--format", "json", "-o", str(tmp_path / "made.json"), LOG]
+    modules = loaded(MAIN.format(words=words), whole=True)
+    assert {"polars", "lark", "kvforensics.parsing.tables"} <= modules
+    unwanted = {"pydantic", "yaml", "rich", "jinja2", "kvforensics.parsing.compiling", "kvforensics.cli.scan"}
+    assert not modules & unwanted
+
+
+def test_a_file_name_need_not_be_text(tmp_path):
+    name = os.fsencode(tmp_path) + b"/\xff.log"
+    done = run("coverage", os.fsdecode(name))
+    assert (done.returncode, done.stderr.decode().count("No such file")) == (3, 1)
 
 
 def test_version():
@@ -207,7 +225,7 @@ def test_nothing_but_ascii_where_the_encoding_says_so():
 
 def test_options_are_spelt_alike_in_every_command():
     spelt: dict[str, set[tuple[str, ...]]] = {}
-    for command in get_command(app).commands.values():
+    for command in get_command(made()).commands.values():
         for param in command.params:
             if param.param_type_name == "option":
                 spelt.setdefault(param.opts[0], set()).add(tuple(sorted(param.opts)))

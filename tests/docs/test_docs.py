@@ -12,14 +12,14 @@ import pytest
 from typer.main import get_command
 
 from kvforensics import cli, errors
-from kvforensics.cli.app import COMMANDS, app
+from kvforensics.cli.app import COMMANDS, made
 from kvforensics.cli.product import READER_WENT_AWAY
 from kvforensics.report.schema import schema
 from kvforensics.report.terminal.signs import VERDICTS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("sample_logs/**/*.md")])
-GROUP = get_command(app)
+GROUP = get_command(made())
 
 
 def shown_commands(page: Path) -> list[list[str]]:
@@ -71,7 +71,7 @@ def test_there_are_commands_to_test():
 def test_the_readme_names_every_command():
     readme = (ROOT / "README.md").read_text("utf-8")
     assert [
-        c.__name__ for c in COMMANDS if not re.search(rf"^\|.*`{c.__name__}`.*\|.*\|$", readme, re.MULTILINE)
+        name for name in COMMANDS if not re.search(rf"^\|.*`{name}`.*\|.*\|$", readme, re.MULTILINE)
     ] == []
 
 

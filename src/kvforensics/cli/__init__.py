@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 SIGNAL_INTERRUPT = 130  # 128 + SIGINT
 OWN_FAULT = 70  # EX_SOFTWARE of sysexits.h
 TRACEBACK = "KVFORENSICS_TRACEBACK"  # environment: show where a fault of ours arose
@@ -12,9 +14,9 @@ def main() -> None:
     from kvforensics.errors import KvforensicsError
 
     try:
-        from kvforensics.cli.app import app
+        from kvforensics.cli.app import asked, made
 
-        app(prog_name="kvforensics")
+        made(asked(sys.argv[1:]))(prog_name="kvforensics")
     except KvforensicsError as error:
         _leave(str(error), error.exit_code)
     except KeyboardInterrupt:

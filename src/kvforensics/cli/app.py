@@ -1,25 +1,13 @@
 """The commands and what stands above them."""
 
+from collections.abc import Collection, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 from kvforensics import __version__
-from kvforensics.cli.compare import compare
-from kvforensics.cli.coverage import coverage
-from kvforensics.cli.demo import demo
-from kvforensics.cli.diff import diff
-from kvforensics.cli.events import events
-from kvforensics.cli.fleet import fleet
-from kvforensics.cli.knobs import knobs
-from kvforensics.cli.launches import launches
-from kvforensics.cli.query import query
-from kvforensics.cli.replay import replay
-from kvforensics.cli.report import report
-from kvforensics.cli.scan import reduce, scan
-from kvforensics.cli.schema import schema
-from kvforensics.cli.timeline import timeline
-from kvforensics.cli.whatif import whatif
+from kvforensics.cli.command import Command, Group
 
 _HELP = """Log forensics for SGLang: which edits moved the KV pool, which did nothing, and why.
 
@@ -34,13 +22,50 @@ in the inputs; 5 a prediction was refused; 6 a scan ended and some inputs failed
 standard output, all else to standard error.
 """
 
-app = typer.Typer(
-    help=_HELP,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=True,
+COMMANDS = (
+    "timeline",
+    "launches",
+    "diff",
+    "whatif",
+    "events",
+    "coverage",
+    "knobs",
+    "report",
+    "compare",
+    "replay",
+    "scan",
+    "reduce",
+    "query",
+    "fleet",
+    "schema",
+    "demo",
 )
+_HOMES = {"reduce": "scan"}  # the module of a command, where it is called otherwise
+
+
+def made(names: Collection[str] = COMMANDS) -> typer.Typer:
+    """Return the program with these commands; only their modules are loaded.
+
+    What stands before a command, the options for completion, is there where all commands are.
+    """
+    app = typer.Typer(
+        cls=Group,
+        help=_HELP,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=len(names) == len(COMMANDS),
+    )
+    app.callback()(top)
+    for name in names:
+        home = import_module(f"kvforensics.cli.{_HOMES.get(name, name)}")
+        app.command(cls=Command)(getattr(home, name))
+    return app
+
+
+def asked(words: Sequence[str]) -> Sequence[str]:
+    """Return the commands that a command line may be about: one, or all where it begins with none."""
+    return words[:1] if words and words[0] in COMMANDS else COMMANDS
 
 
 def _version(asked: bool) -> None:
@@ -49,33 +74,9 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def top(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
-
-
-COMMANDS = (
-    timeline,
-    launches,
-    diff,
-    whatif,
-    events,
-    coverage,
-    knobs,
-    report,
-    compare,
-    replay,
-    scan,
-    reduce,
-    query,
-    fleet,
-    schema,
-    demo,
-)
-
-for command in COMMANDS:
-    app.command()(command)
