@@ -1,5 +1,6 @@
 """Inputs that hold the same records: counted once, and never one too few."""
 
+import json
 import random
 from datetime import datetime, timedelta
 
@@ -205,3 +206,103 @@ def test_every_record_of_two_halves_is_kept_exactly_once(tmp_path):
         b = [line for line in lines if chosen.random() < 0.7]
         wanted = sum(max(a.count(line), b.count(line)) for line in {*a, *b})
         assert sum(kept(*written(tmp_path, a=a, b=b))) == wanted
+
+
+def entry(number, moment, pid, text, ident="python3"):
+    micros = (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    fields = {
+        "__CURSOR": f"s=1;i={number:x}",
+        "__REALTIME_TIMESTAMP": str(micros),
+        "_HOSTNAME": "gpu01",
+        "_SYSTEMD_UNIT": "sglang.service",
+        "SYSLOG_IDENTIFIER": ident,
+        "_PID": str(pid),
+        "MESSAGE": text,
+    }
+    return json.dumps(fields) + "\n"
+
+
+def relayed(moment, pid, text, ident="python3", host="gpu01"):
+    """Write a record as rsyslog's default file does, cut at 8 KiB."""
+    head = f"{moment:%Y-%m-%dT%H:%M:%S.%f}+00:00 {host} {ident}{'' if pid is None else f'[{pid}]'}: "
+    return (head + text.replace("\x1b", "#033"))[:8192] + "\n"
+
+
+def both(count, lag, *, seed=3):
+    """Records of a journal, and rsyslog's file of the same, each stamped `lag()` later."""
+    chosen = random.Random(seed)
+    moment, journal, file = START, [], []
+    for number in range(count):
+        moment += timedelta(microseconds=chosen.choice((0, 900, 400_000)))
+        pid, text = chosen.randrange(70, 73), stamped(moment, chosen.choice("ab"))
+        journal.append(entry(number, moment, pid, text))
+        file.append(relayed(moment + lag(chosen), pid, text))
+    return journal, file
+
+
+def milliseconds(chosen):
+    return timedelta(microseconds=chosen.randrange(40, 30_000))
+
+
+def second_and_more(chosen):
+    return timedelta(microseconds=1_200_000 + chosen.randrange(900))
+
+
+@pytest.mark.parametrize("lag", [milliseconds, second_and_more])
+def test_the_file_that_rsyslog_wrote_of_a_journal(tmp_path, lag):
+    journal, file = both(400, lag)
+    paths = written(tmp_path, a=journal, b=file)
+    (_, _), (left, source) = together(*paths)
+    assert (left, source.repeated) == ([], 400)
+    old = [relayed(START - timedelta(hours=2), 70, stamped(START, str(n))) for n in range(30)]
+    assert kept(*written(tmp_path, a=journal, c=old + file)) == [400, 30]
+
+
+def test_a_settings_line_that_syslog_cut_and_a_record_without_its_process(tmp_path):
+    journal, file = both(100, milliseconds)
+    long = "server_args=ServerArgs(" + "port=30000, " * 1000 + ")"
+    sudo = "  alice : PWD=/root ; USER=root ; COMMAND=/usr/bin/systemctl restart sglang"
+    moment = START + timedelta(seconds=5)
+    journal.insert(50, entry(900, moment, 70, long))
+    journal.insert(51, entry(901, moment, 4242, sudo, "sudo"))
+    file.insert(50, relayed(moment + timedelta(milliseconds=3), 70, long))
+    file.insert(51, relayed(moment + timedelta(milliseconds=4), None, sudo, "sudo"))
+    (whole, _), (left, _) = together(*written(tmp_path, a=journal, b=file))
+    assert long in whole
+    assert left == []
+
+
+def test_what_rsyslog_alone_has_stays(tmp_path):
+    """A record of the journal stands for one of the file, and only for one of its host and process."""
+    journal, file = both(300, milliseconds)
+    middle = START + timedelta(seconds=20)
+    journal += [entry(500, middle, 70, "GET /health")]
+    file += [relayed(middle + timedelta(milliseconds=n), 70, "GET /health") for n in (1, 2, 3)]
+    file += [relayed(middle, 99, "GET /health"), relayed(middle, 70, "GET /health", host="gpu02")]
+    file += [relayed(middle + timedelta(seconds=3), 70, "GET /health")]
+    journal.sort(key=lambda line: json.loads(line)["__REALTIME_TIMESTAMP"])
+    file.sort()
+    (_, _), (left, source) = together(*written(tmp_path, a=journal, b=file))
+    assert (source.repeated, left) == (301, ["GET /health"] * 5)
+
+
+def test_blocks_of_any_size_pair_alike(tmp_path):
+    journal, file = both(600, second_and_more)
+    paths = written(tmp_path, a=journal, b=file)
+    for size in (700, 5000, 1 << 20):
+        origins = Origins()
+        history = History(origins)
+        counts = []
+        for place, path in enumerate(paths):
+            opened = open_source(str(path), Options(), origins, place)
+            opened.blocks.block_bytes = size
+            counts.append(sum(frame.height for frame in history.fresh(opened, opened.source)))
+        history.close()
+        assert counts == [600, 0]
+
+
+def test_a_journal_and_a_file_that_meet_within_a_second_keep_every_record(tmp_path):
+    at = [START + timedelta(milliseconds=100 * n) for n in range(60)]
+    journal = [entry(n, moment, 70, "GET /health") for n, moment in enumerate(at[:30])]
+    file = [relayed(moment, 70, "GET /health") for moment in at[30:]]
+    assert kept(*written(tmp_path, a=journal, b=file)) == [30, 30]

@@ -22,6 +22,9 @@ _WHO = ("host", "container", "pid")
 _STAMP = r"\[(20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2})"
 _ESCAPES = rf"{ANSI}|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 _UNPRINTABLE = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{fffd}]"
+_RELAYS = ("syslog", "journal-short")
+_JOURNALS = ("journal-export", "journal-json", "journal-verbose")
+_LONG = 7500  # characters that are compared: syslog cuts a message at 8 KiB
 _ANY_BLOB = pl.lit(0, dtype=pl.UInt64)
 
 
@@ -34,6 +37,7 @@ class Knowledge:
     who: tuple[str, ...]
     cursors: bool
     blobs: bool  # what cannot be printed is shown as `[84B blob data]`
+    carrier: str = ""
 
     def common(self, other: Knowledge) -> Common | None:
         """Return what both tell; None where no clock is common."""
@@ -43,7 +47,12 @@ class Knowledge:
         who = tuple(name for name in self.who if name in other.who)
         precision = max(self.precision, other.precision) if basis == "at" else _PRECISION_OF[basis]
         cursors, blobs = self.cursors and other.cursors, self.blobs or other.blobs
-        return Common(basis, precision, who, cursors, blobs)
+        relayed = basis == "at" and {"host", "pid"} <= set(who) and self._is_relay_of(other)
+        return Common(basis, precision, who, cursors, blobs, relayed)
+
+    def _is_relay_of(self, other: Knowledge) -> bool:
+        """Whether this is text that syslog may have written, and the other a journal."""
+        return self.carrier in _RELAYS and other.carrier in _JOURNALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,7 @@ class Common:
     who: tuple[str, ...]
     cursors: bool
     blobs: bool
+    relayed: bool = False  # the records may have been stamped anew: `relays`
 
     @property
     def is_weak(self) -> bool:
@@ -139,7 +149,7 @@ class Fingerprints:
         who = tuple(name for name in _WHO if marks[name].null_count() < marks.height)
         cursors = marks["cursor"].null_count() == 0
         blobs = self._source.carrier in ("journal-short", "journal-verbose")
-        return Knowledge(bases, precision, who, cursors, blobs)
+        return Knowledge(bases, precision, who, cursors, blobs, self._source.carrier)
 
     def standing(self) -> dict[str, int | None]:
         """Return the last time of each clock, for `resume`."""
@@ -168,9 +178,11 @@ class Fingerprints:
 
 
 def _printed(messages: pl.Series) -> pl.Series:
-    """Return messages as journalctl prints them: without escapes, tabs, and blanks at the end."""
+    """Return messages as journalctl prints them: without escapes, tabs, blanks at the end; long ones cut."""
     texts = messages.str.replace_all(_ESCAPES, "").str.replace_all("\t", " " * 8, literal=True)
-    return texts.str.strip_chars_end()
+    texts = texts.str.strip_chars_end()
+    longest = texts.str.len_bytes().max()
+    return texts.str.head(_LONG) if isinstance(longest, int) and longest > _LONG else texts
 
 
 def _print(value: str | int | None) -> int | None:

@@ -2,7 +2,8 @@
 
 A record is the same as one of another input when the journal gave both the same cursor; else when text and
 time agree at the coarser of both precisions, and whatever both inputs know of host, container and pid. The
-second of two equal records of one input is then the second in the other. Where neither host nor container can
+second of two equal records of one input is then the second in the other. What syslog made of a journal's
+records has other times (`relays`). Where neither host nor container can
 be compared and times are whole seconds, one record proves little: fifty in a row must agree, or the whole
 input. So it is in the first and the last second of an input, where a rotated series is cut. Records of one
 input are never compared with each other.
@@ -23,6 +24,7 @@ import polars as pl
 from kvforensics.carriers.archive import split_member
 from kvforensics.carriers.fingerprints import BASES, SECOND_US, Fingerprints, Knowledge
 from kvforensics.carriers.opening import carrier_of
+from kvforensics.carriers.relays import LAG_S, Relay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -84,19 +86,25 @@ class _Input:
         spans = [span[basis] for span, _ in self.chunks if basis in span]
         return (min(spans)[0] // SECOND_US, max(end for _, end in spans) // SECOND_US) if spans else ()
 
-    def overlaps(self, basis: str, spans: dict[str, _Span]) -> bool:
+    def overlaps(self, basis: str, span: _Span) -> bool:
         """Tell whether any chunk holds times of a span."""
-        return basis in spans and any(_meet(own, basis, spans[basis]) for own, _ in self.chunks)
+        return any(_meet(own, basis, span) for own, _ in self.chunks)
 
-    def near(self, basis: str, span: _Span) -> Iterator[pl.DataFrame]:
-        """Yield the chunks that hold times of a span."""
-        for spans, chunk in self.chunks:
+    def near(self, basis: str, span: _Span) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield the chunks that hold times of a span, and their numbers."""
+        for number, (spans, chunk) in enumerate(self.chunks):
             if _meet(spans, basis, span):
-                yield chunk if isinstance(chunk, pl.DataFrame) else pl.read_ipc(chunk)
+                yield number, chunk if isinstance(chunk, pl.DataFrame) else pl.read_ipc(chunk)
 
 
 def _meet(spans: dict[str, _Span], basis: str, span: _Span) -> bool:
     return basis in spans and spans[basis][0] <= span[1] and spans[basis][1] >= span[0]
+
+
+def _within(seconds: pl.Series, edges: tuple[int, ...], slack: int) -> pl.Series:
+    """Tell which seconds are not those of the edges, nor nearer to them than the slack."""
+    near = [edge + step for edge in edges for step in range(-slack, slack + 1)]
+    return ~seconds.is_in(near).fill_null(value=False)
 
 
 def _spans(marks: pl.DataFrame) -> dict[str, _Span]:
@@ -149,12 +157,12 @@ class History:
         """
         prints = Fingerprints(self._origins if origins is None else origins, source)
         own: _Input | None = None
-        runs = _Runs()
+        runs, relays = _Runs(), [Relay() for _ in self._inputs]
         for frame, marks in _whole_seconds(frames, prints):
             if own is None:
                 own = _Input(prints.knowledge(marks))
             marked = pl.concat([frame, marks.select(pl.all().name.prefix("#"))], how="horizontal")
-            for rows, known in runs.feed(marked, self._agreement(marks, own.knowledge)):
+            for rows, known in runs.feed(marked, self._agreement(marks, own.knowledge, relays)):
                 yield from self._kept(rows, known, own, source)
         if own is not None:
             for rows, known in runs.close():
@@ -172,18 +180,26 @@ class History:
         self._remember(own, marks)
         yield left.select(pl.exclude("^#.*$"))
 
-    def _agreement(self, marks: pl.DataFrame, knowledge: Knowledge) -> _Agreement:
+    def _agreement(self, marks: pl.DataFrame, knowledge: Knowledge, relays: list[Relay]) -> _Agreement:
         """Tell which records other inputs hold."""
         none = pl.repeat(False, marks.height, dtype=pl.Boolean, eager=True)
         proven = likely = inside = none
         spans = _spans(marks)
-        for other in self._inputs:
+        for other, relay in zip(self._inputs, relays, strict=True):
             common = knowledge.common(other.knowledge)
-            if common is None or not other.overlaps(common.basis, spans):
+            if common is None or common.basis not in spans:
                 continue
-            edges = other.edges(common.basis) if common.precision == SECOND_US else ()
-            within = ~(marks[common.basis] // SECOND_US).is_in(edges).fill_null(value=False)
-            for chunk in other.near(common.basis, spans[common.basis]):
+            begin, end = spans[common.basis]
+            slack = LAG_S if common.relayed else 0
+            wide = (begin - slack * SECOND_US, end + slack * SECOND_US)
+            if not other.overlaps(common.basis, wide):
+                continue
+            edges = other.edges(common.basis) if common.relayed or common.precision == SECOND_US else ()
+            within = _within(marks[common.basis] // SECOND_US, edges, slack)
+            if common.relayed:
+                agree = relay.agreeing(marks, other.near("at", wide))
+                proven, likely, inside = proven | (agree & within), likely | agree, inside | (agree & within)
+            for _, chunk in other.near(common.basis, (begin, end)):
                 agree = common.agreeing(marks, chunk)
                 likely, inside = likely | agree, inside | (agree & within)
                 if not common.is_weak:
