@@ -7,18 +7,13 @@ process writes into it) gives every field that was complete before, and says tha
 
 from __future__ import annotations
 
-import ast
-import json
-import math
-import warnings
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lark import Token, Tree, UnexpectedInput
 
-from kvforensics.parsing import tables
-from kvforensics.parsing.sources import SETTINGS
+from kvforensics.parsing.settings_scan import REPR, whole
+from kvforensics.parsing.settings_values import name_of, parser, value_of
 from kvforensics.redaction import redact_values
 
 if TYPE_CHECKING:
@@ -29,11 +24,7 @@ if TYPE_CHECKING:
 
 START = "server_args="
 
-_NAME = "ServerArgs("
-_CONSTANTS = {"None": None, "True": True, "False": False}
 _ENDS_A_VALUE = frozenset({"STRING", "CONSTANT", "OBJECT", "_CLOSE", "_CLOSE_BRACKET", "_CLOSE_BRACE"})
-_DEEPEST = 64  # levels of nesting that are followed; a deeper value is given as text
-_LONGEST_INT = 40  # digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +49,29 @@ def read(text: str) -> Settings | None:
 def read_config(text: str) -> Settings | None:
     """Read `Name(field=value, …)` or `{'field': value, …}` as `read` does, whatever its name."""
     text = text.lstrip()
-    if _NAME.startswith(text):  # cut within the name itself
+    if REPR.startswith(text):  # cut within the name itself
         return Settings({}, "repr", truncated=True)
     if not text.startswith("{") and "(" not in text:
         return None
-    parser = _parser()
-    try:
-        tree: Tree[Token] | None = parser.parse(text)
-        stack, truncated = [tree], False
-    except UnexpectedInput:
-        stack, truncated = _salvage(parser, text)
-    values: dict[str, Any] = {}
-    for field in _fields(stack):
-        values.setdefault(_name(field.children[0], text), _value(field.children[1], text, 0))
-    if truncated and not values and not text.startswith(("{", _NAME)):
+    truncated = False
+    values = whole(text)
+    if values is None:
+        values, truncated = _parsed(text)
+    if truncated and not values and not text.startswith(("{", REPR)):
         return None
     return Settings(redact_values(values), "dict" if text.startswith("{") else "repr", truncated=truncated)
 
 
-@cache
-def _parser() -> Lark:
-    return tables.parser(SETTINGS)
+def _parsed(text: str) -> tuple[dict[str, Any], bool]:
+    """Return the settings that a parse finds, and whether the text stops before its end."""
+    try:
+        stack, truncated = [parser().parse(text)], False
+    except UnexpectedInput:
+        stack, truncated = _salvage(parser(), text)
+    values: dict[str, Any] = {}
+    for field in _fields(stack):
+        values.setdefault(name_of(field.children[0], text), value_of(field.children[1], text))
+    return values, truncated
 
 
 def _salvage(parser: Lark, text: str) -> tuple[list[Any], bool]:
@@ -106,72 +99,3 @@ def _fields(stack: list[Any]) -> Iterator[Tree[Token]]:
             yield node
         elif node.data in {"dataclass", "mapping"} or node.data.startswith("__"):  # Lark's own repetitions
             yield from _fields(list(node.children))
-
-
-def _name(node: Tree[Token] | Token, text: str) -> str:
-    value = str(node) if isinstance(node, Token) else _value(node, text, 0)
-    return value if isinstance(value, str) else str(value)
-
-
-def _value(node: Any, text: str, depth: int) -> Any:
-    """Return the JSON value of a parse tree."""
-    children = node.children
-    if node.data == "string":
-        return "".join(_string(str(token)) for token in children)
-    if node.data == "number":
-        return _number(str(children[0]))
-    if node.data == "constant":
-        return _CONSTANTS[str(children[0])]
-    if node.data in {"object", "name"}:
-        return str(children[0])
-    if depth == _DEEPEST:
-        return _source(node, text)
-    if node.data in {"list", "tuple"}:
-        return [_value(child, text, depth + 1) for child in children]
-    if node.data == "set":
-        return _sorted([_value(child, text, depth + 1) for child in children])
-    if node.data == "dict":
-        return {_name(k, text): _value(v, text, depth + 1) for k, v in (pair.children for pair in children)}
-    return _call(node, text, depth)
-
-
-def _call(node: Any, text: str, depth: int) -> Any:
-    """Return a dataclass as a dict of its fields, a set as a sorted list, another object as its repr."""
-    name, arguments = str(node.children[0])[:-1], node.children[1:]
-    if arguments and all(argument.data == "keyword" for argument in arguments):
-        return {str(key): _value(value, text, depth + 1) for key, value in (a.children for a in arguments)}
-    if name in {"set", "frozenset"} and len(arguments) <= 1:
-        return _sorted(_value(arguments[0], text, depth + 1)) if arguments else []
-    return _source(node, text)
-
-
-def _source(node: Any, text: str) -> str:
-    return text[node.meta.start_pos : node.meta.end_pos]
-
-
-def _sorted(values: Any) -> list[Any]:
-    return sorted(values, key=json.dumps) if isinstance(values, list) else [values]
-
-
-def _number(text: str) -> int | float | str:
-    try:
-        return int(text) if len(text) <= _LONGEST_INT else text
-    except ValueError:
-        number = float(text)
-    return number if math.isfinite(number) else str(number)
-
-
-def _string(token: str) -> str:
-    """Return the text of a Python string literal; bytes stay as they are printed."""
-    opening = min(token.find(quote) for quote in "'\"" if quote in token)
-    if "b" in token[:opening].lower():
-        return token
-    inner = token[opening + 1 : -1]
-    if "\\" not in inner or "r" in token[:opening].lower():
-        return inner
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            decoded = ast.literal_eval(token[opening:])
-    except (SyntaxError, ValueError):
-        return inner
-    return str(decoded).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
