@@ -6,9 +6,7 @@ or known kind becomes a layout, and the next line of that make needs no Lark.
 
 from __future__ import annotations
 
-import gc
 import re
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -23,7 +21,7 @@ from kvforensics.parsing.sources import names, samples
 from kvforensics.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 HOT = "scheduler"  # the grammar whose kinds become frames
 SYSTEM = "systemd"  # the grammar of lines that are not the server's
@@ -94,8 +92,7 @@ class Kinds:
     def __init__(self) -> None:
         # Hot kinds stand first, so that no other kind can claim a line that their layouts read.
         found = sorted(names(), key=lambda name: (name == FOREIGN, name == SYSTEM, name != HOT, name))
-        with _quiet_collector():
-            self.grammars = {name: load(name) for name in found}
+        self.grammars = {name: load(name) for name in found}
         self._kinds = [(grammar, kind) for grammar in self.grammars.values() for kind in grammar.kinds]
         self._needles = Needles({n: grammar.needles[kind] for n, (grammar, kind) in enumerate(self._kinds)})
         self._layouts: dict[str, list[Layout]] = {}  # by the first characters of their lead
@@ -229,15 +226,3 @@ class Kinds:
 def kinds() -> Kinds:
     """Return this process's kinds. What they learn does not change what they say."""
     return Kinds()
-
-
-@contextmanager
-def _quiet_collector() -> Iterator[None]:
-    """Keep the garbage collector out of the way: loading grammars makes many objects and no garbage."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

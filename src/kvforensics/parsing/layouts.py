@@ -63,7 +63,7 @@ class Layout:
     rivals: tuple[str, ...] = ()  # expressions for what another kind reads first, though it looks alike
     barred: tuple[str, ...] = ()  # texts with one of these may be another kind's
 
-    @property
+    @cached_property
     def lead(self) -> str:
         """The constant that every line of this layout begins with."""
         return self.items[0] if isinstance(self.items[0], str) else ""
@@ -93,21 +93,33 @@ class Layout:
         )
         return re.compile("".join(pieces))
 
+    @cached_property
+    def _slots(self) -> tuple[tuple[str, str], ...]:
+        """The columns that are cut out of a text, and their terminals."""
+        slots = (item for item in self.items if isinstance(item, Slot))
+        return tuple((slot.column, slot.terminal) for slot in slots if slot.column)
+
+    def fits(self, text: str) -> bool:
+        """Tell whether a whole text has this make."""
+        return self._match(text) is not None
+
     def fields(self, text: str) -> dict[str, Any] | None:
         """Return the columns of a whole text, or None when it has another make."""
-        if not text.startswith(self.lead):
+        match = self._match(text)
+        if match is None:
             return None
-        match = self._compiled.fullmatch(text)
-        if match is None or any(needle in text for needle in self.barred):
-            return None
-        if any(re.fullmatch(rival, text) for rival in self.rivals):
-            return None
-        slots = [item for item in self.items if isinstance(item, Slot) and item.column]
         found = dict(self.constants)
-        found.update(
-            (str(s.column), typed(s.terminal, t)) for s, t in zip(slots, match.groups(), strict=True)
-        )
+        for (column, terminal), part in zip(self._slots, match.groups(), strict=True):
+            found[column] = typed(terminal, part)
         return found
+
+    def _match(self, text: str) -> re.Match[str] | None:
+        match = self._compiled.fullmatch(text) if text.startswith(self.lead) else None
+        if match is None or (self.barred and any(needle in text for needle in self.barred)):
+            return None
+        if self.rivals and any(re.fullmatch(rival, text) for rival in self.rivals):
+            return None
+        return match
 
 
 def learn(grammar: Grammar, kind: str, text: str, tree: Tree[Token]) -> Layout | None:
