@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kvforensics.redaction import (
     REDACTED,
+    REFERENCE,
     found_secret,
     needs_redaction,
     redact,
@@ -195,10 +196,27 @@ def test_what_is_no_secret_stays(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["--api-key ${API_KEY}", "    api_key=server_args.api_key,", "HF_TOKEN=$TOKEN"]
+    "text",
+    [
+        "--api-key ${API_KEY}",
+        "    api_key=server_args.api_key,",
+        "HF_TOKEN=$TOKEN",
+        "--api-key '$KEY' --port 1",
+        '["--api-key", "$(API_KEY)"]',
+        "--api-key $(cat /run/secrets/key) --tp 8",
+        "--api-key `cat /run/key`",
+        "API_KEY=${KEY:?is missing}",
+        "API_KEY=$$KEY",
+        'curl -H "Authorization: Bearer $TOKEN" x',
+        "https://user:${PASS}@host/",
+        "sed -i 's/--api-key .*/--api-key ${NEW}/' /etc/systemd/system/sglang.service",
+    ],
 )
 def test_a_reference_is_hidden_but_no_finding(text):
-    assert REDACTED in redact(text)
+    hidden = redact(text)
+    assert REFERENCE in hidden
+    assert REDACTED not in hidden
+    assert redact(hidden) == hidden
     assert not found_secret(text)
 
 
@@ -319,3 +337,35 @@ def test_names_that_hold_no_secret(name):
 )
 def test_names_that_hold_one(name):
     assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--api-key $(echo Zq7 Zq8)",
+        "--api-key `printf %s Zq7 Zq8`",
+        "--api-key ${KEY:-Zq7Zq8}",
+        "--api-key ${KEY:-Zq7 Zq8}",
+        "--api-key x$Zq7Zq8",
+        "Authorization: Bearer Zq7Zq8",
+        "http://user:Zq7$Zq8@host/",
+    ],
+)
+def test_what_only_looks_like_a_reference(text):
+    hides(text)
+    assert found_secret(text)
+
+
+def test_a_secret_with_both_quotes_in_a_repr_inside_json():
+    secret = "Zq7'\"Zq8"
+    text = json.dumps({"log": f"args: {{'api_key': {secret!r}, 'tp': 8}}"})
+    hides(text)
+
+
+def test_settings_that_are_references():
+    values = {"api_key": "${KEY}", "env": {"HF_TOKEN": "$(TOKEN)"}, "admin_api_key": "x"}
+    assert redact_values(values) == {
+        "api_key": REFERENCE,
+        "env": {"HF_TOKEN": REFERENCE},
+        "admin_api_key": REDACTED,
+    }

@@ -8,7 +8,8 @@ or by its own shape (`sk-…`, `hf_…`, a bearer token, a JSON web token, a pas
 of a secret cannot be seen (a truncated line), everything up to the end of the text goes.
 
 The rule is one-sided: a harmless word may be redacted, a secret may not survive. Empty values, None and
-null stay, because they say that no secret is set.
+null stay, because they say that no secret is set. What is most likely a reference (`$KEY`, `$(cat FILE)`) or
+source code goes as well, but as `<redacted-reference>`: no secret stands there in clear.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 REDACTED = "<redacted>"
+REFERENCE = "<redacted-reference>"
 
 # Between a name and its value. A closing quote may end the name; a comma separates only after one.
 _ANSI = r"(?:\x1b\[[0-9;]{0,16}m){0,4}"
@@ -41,7 +43,11 @@ _OPEN = re.compile(r"""[bBrRuU]{0,2}(?P<slashes>\\*)(?P<quote>["'])""")
 _LIST = re.compile(r"""[\[(](?=\s{0,40}\\*["'])""")
 
 # A quote inside a bare word (shell: a'b'c) belongs to it unless something that separates follows.
-_BARE = re.compile(r"""(?:[^\s"'\0]|["'](?=[^\s,;:)\]}"'\\\0]))*""")
+# What the shell puts in its place is one word, whatever stands in the brackets.
+_BARE = re.compile(
+    r"""(?:\$\{[^}\r\n\0]*\}?|\$\([^()\r\n\0]*\)?|`[^`\r\n\0]*`?"""
+    r"""|[^\s"'\0]|["'](?=[^\s,;:)\]}"'\\\0]))*"""
+)
 _REST_OF_LINE = re.compile(r"""[^"'\r\n\0]*""")  # headers with several words
 _PARAMETER = re.compile(r"""[^\s"'&#<>\0]*""")  # of a URL
 _PUNCTUATION = ",;)]}\\"
@@ -50,7 +56,16 @@ _PROSE = words(
     """a and are as be by can cannot for has if in is it must not on option or should that the this to was
     with you"""
 )
-_REFERENCE = re.compile(r"\$\{?\w+\}?|%\w+%?|\{\{.*\}\}|<[\w -]+>")
+_SCHEME = r"(?:(?i:bearer|basic|token)\s{1,8})?"  # in front of a header's value
+_REFERENCE = re.compile(
+    rf"""{_SCHEME}\\?(?:
+      \$\$?\w+ | \$\$?\{{\w+(?:\[\w+\])?(?::?-|:?\?[^}}]*)?\}}  # the shell's, systemd's, compose's
+    | \$\((?!\s*(?:echo|printf)\b)[^()]*\)? | `(?!\s*(?:echo|printf)\b)[^`]*`?
+    | %\w+%? | %%\w+%% | \{{\{{.*\}}\}} | <[\w\ -]+>
+    | \.\*  # what sed is to find
+    )(?:/g?["']?)?""",
+    re.VERBOSE,
+)
 _CODE = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*(?:[\[(].*)?|[A-Za-z_]\w*[\[(].*|str|bytes|bool|int|Any")
 _NUMBER = re.compile(r"[0-9][0-9.,%]*")
 
@@ -70,7 +85,7 @@ def redact(text: str) -> str:
     pieces: list[str] = []
     at = 0
     for span in _spans(text):
-        pieces += (text[at : span.start], REDACTED)
+        pieces += (text[at : span.start], REDACTED if span.sure else REFERENCE)
         at = span.end
     return "".join((*pieces, text[at:])) if pieces else text
 
@@ -113,7 +128,8 @@ def redact_pieces(pieces: Sequence[str]) -> list[str]:
         for span in spans:
             if span.end <= at or span.start >= end:
                 continue
-            kept += [text[begin : max(begin, span.start)], REDACTED if span.start >= at else ""]
+            mark = REDACTED if span.sure else REFERENCE
+            kept += [text[begin : max(begin, span.start)], mark if span.start >= at else ""]
             begin = min(end, span.end)
         found.append("".join((*kept, text[begin:end])))
         at = end
@@ -144,7 +160,7 @@ def _redact_value(value: Any, *, secret: bool) -> Any:
             for item, hidden in zip(value, after_flag, strict=False)
         ]
     if secret and value is not None and value != "" and not isinstance(value, bool):
-        return REDACTED
+        return REFERENCE if isinstance(value, str) and _REFERENCE.fullmatch(value) else REDACTED
     return redact(value) if isinstance(value, str) else value
 
 
@@ -164,11 +180,16 @@ def _shaped(text: str) -> Iterator[_Span]:
     for match in SHAPES.finditer(text):
         start, end = match.span("query") if match["query"] else match.span()
         if text[start:end].lower() not in _UNSET:
-            yield _Span(start, end, _REFERENCE.fullmatch(text, start, end) is None)
+            yield _Span(start, end, _REFERENCE.fullmatch(_password(text[start:end])) is None)
     for match in _HEX.finditer(text):  # the kernel's audit writes commands so
         said = bytes.fromhex(match[0]).decode("utf-8", "replace").replace("\0", " ")
         if redact(said) != said:
             yield _Span(*match.span(), sure=True)
+
+
+def _password(value: str) -> str:
+    """Return what is secret of `USER:PASSWORD`."""
+    return value.partition(":")[2] or value
 
 
 def _assigned(text: str) -> Iterator[_Span]:
@@ -264,7 +285,8 @@ def _closing(text: str, at: int, quote: str, slashes: int) -> int:
     """Return where a quoted value ends: before its closing quote, or at the end of the text.
 
     At each level of escaping, a closing quote has as many backslashes as the opening one (modulo what
-    escaped backslashes add). What only might close counts when something that separates follows.
+    escaped backslashes add). What only might close counts when something that separates follows; a backslash
+    does not, where backslashes stand before as well: both may be of the value.
     """
     period = 2 * (slashes + 1)
     stop = text.find(quote, at)
@@ -273,8 +295,10 @@ def _closing(text: str, at: int, quote: str, slashes: int) -> int:
         while first > at and text[first - 1] == "\\":
             first -= 1
         before, after = stop - first, text[stop + 1 : stop + 2]
-        if before % period == slashes and (
-            not after or after in ",;:)]}\"'\\|&<>" or after.isspace() or after == "\0"
+        if (
+            before % period == slashes
+            and not (before > slashes and after == "\\")
+            and (not after or after in ",;:)]}\"'\\|&<>" or after.isspace() or after == "\0")
         ):
             return stop - slashes
         stop = text.find(quote, stop + 1)

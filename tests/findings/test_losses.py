@@ -59,6 +59,19 @@ class TestSecrets:
     def test_none(self, found):
         assert "secret_in_log" not in found(launch(settings={"api_key": None}))
 
+    def test_a_reference_is_no_secret(self, found):
+        line = event("sudo_command", line=3)
+        made = launch(
+            settings={"api_key": "<redacted-reference>"},
+            requested={"api_key": "<redacted-reference>"},
+            events=(replace(line, text="--api-key <redacted-reference>"),),
+        )
+        assert "secret_in_log" not in found(made)
+
+    def test_a_file_that_was_handed_in_is_no_log(self, found):
+        made = launch(settings={"api_key": "<redacted>"}, source="unit_file")
+        assert "secret_in_log" not in found(made)
+
 
 class TestGaps:
     def test_dropped_messages(self, found):

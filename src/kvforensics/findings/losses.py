@@ -102,8 +102,10 @@ def _damage(scene: Scene, launch: Launch) -> tuple[str, Place] | None:
 
 
 def _secrets(scene: Scene, launch: Launch) -> Iterator[Finding]:
-    names = sorted({name for name, value in launch.config.values.items() if _holds(value)})
-    asked = sorted({name for name, value in launch.config.requested.items() if _holds(value)} - set(names))
+    logged = launch.config.source != "unit_file"  # what the user handed in stands in no log
+    names = sorted({name for name, value in launch.config.values.items() if logged and _holds(value)})
+    requested = launch.config.requested if logged else {}
+    asked = sorted({name for name, value in requested.items() if _holds(value)} - set(names))
     others = [e for e in launch.events if e.kind != "server_args" and _tells(e)]
     if not names and not asked and not others:
         return
