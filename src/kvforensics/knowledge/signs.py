@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kvforensics.knowledge.data import arguments, toml
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kvforensics.events import Event
+
+
+_LINES = 64  # that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,19 @@ def _in_order(pieces: Iterable[str], line: str) -> bool:
 
 def _tags_in_order(tags: Iterable[str], line: str) -> bool:
     """Tell whether rank tags follow one another inside one bracketed prefix of the line."""
-    for part in line.split("[")[1:]:
-        inside, bracket, _ = part.partition("]")
-        words = [word.rstrip("0123456789") for word in inside.split(" ") if word[-1:].isdigit()]
+    for words in _tags(line):
         places = [words.index(tag) if tag in words else -1 for tag in tags]
-        if bracket and min(places) >= 0 and places == sorted(places):
+        if min(places) >= 0 and places == sorted(places):
             return True
     return False
+
+
+@lru_cache(_LINES)
+def _tags(line: str) -> list[list[str]]:
+    """Return the words with a number inside each pair of brackets, without it: every sign asks for them."""
+    parts = (part.partition("]") for part in line.split("[")[1:])
+    return [
+        [word.rstrip("0123456789") for word in inside.split(" ") if word[-1:].isdigit()]
+        for inside, bracket, _ in parts
+        if bracket
+    ]

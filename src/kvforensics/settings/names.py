@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kvforensics.knowledge.data import toml
@@ -37,12 +38,20 @@ def name_in(name: str, names: Collection[str], taken: Collection[str] = ()) -> s
 
 def inverse_in(name: str, names: Collection[str], taken: Collection[str] = ()) -> str | None:
     """Return the setting among `names` that says the opposite of this one, or None."""
-    opposites: Mapping[str, str] = toml("renames")["inverse"]
-    for older, newer in opposites.items():
-        other = newer if older == name else older if newer == name else None
-        if other is not None and other in names and other not in taken and name not in names:
-            return other
-    return None
+    if name in names:
+        return None
+    free = (other for other in _opposites().get(name, ()) if other in names and other not in taken)
+    return next(free, None)
+
+
+@cache
+def _opposites() -> dict[str, tuple[str, ...]]:
+    """Return the settings that say the opposite of each one, in the order of the file."""
+    found: dict[str, tuple[str, ...]] = {}
+    for older, newer in toml("renames")["inverse"].items():
+        found[older] = (*found.get(older, ()), newer)
+        found[newer] = (*found.get(newer, ()), older)
+    return found
 
 
 def rename(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _UNORDERED = frozenset(
 )  # fmt: skip
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _DEPTH = 40
+_SCALARS = (str, int, float, type(None))
 
 
 def canonical_value(setting: str, value: Any) -> Any:
@@ -40,6 +41,8 @@ def canonical_value(setting: str, value: Any) -> Any:
 
 def same(setting: str, one: Any, other: Any) -> bool:
     """Tell whether two values of a setting mean the same."""
+    if type(one) is type(other) and isinstance(one, _SCALARS) and one == other:
+        return True
     return bool(canonical_value(setting, one) == canonical_value(setting, other))
 
 
