@@ -161,6 +161,14 @@ class TestLines:
         is_right(doc)
         assert [pool["ranks"] for pool in launches(doc)[0]["pools"]] == [2]
 
+    def test_log_twice(self, tmp_path):
+        lines = texts()
+        doc = read(tmp_path, plain([*lines, *lines]))
+        is_right(doc)
+        assert "launch_repeated" in findings(doc)
+        is_right(read(tmp_path, plain([*lines[:-4], *lines])))
+        assert "launch_repeated" not in findings(read(tmp_path, plain(lines)))
+
 
 class TestGaps:
     def test_rate_limited(self, tmp_path):

@@ -13,9 +13,11 @@ from kvforensics.verdicts import judge
 def found():
     """Findings of a service by id; launches are numbered L1, L2 … in the order given."""
 
-    def go(*launches, trail=(), source=None):
+    def go(*launches, trail=(), source=None, copies=()):
         launches = tuple(replace(one, id=f"L{i + 1}") for i, one in enumerate(launches))
-        history = ServiceHistory("node1/sglang.service", "node1", "sglang.service", launches, tuple(trail))
+        history = ServiceHistory(
+            "node1/sglang.service", "node1", "sglang.service", launches, tuple(trail), copies=tuple(copies)
+        )
         budgets = {one.id: reconcile(one) for one in launches}
         sources = [source or Source("log.txt")]
         result = find(history, budgets, judge(history, budgets), sources)

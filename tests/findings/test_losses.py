@@ -104,3 +104,13 @@ def test_places_of_unknown_sources_are_left_out(found):
 def test_the_order_is_by_launch_and_time(found):
     first = found(launch(context=200000), launch(context=200000, hour=2))
     assert [one.launch for one in first["context_exceeds_pool"]] == ["L1", "L2"]
+
+
+class TestCopies:
+    def test_where_a_launch_stands_again(self, found):
+        again = [("L2", event("server_args", line=line)) for line in (900, 1800)]
+        (one,) = found(launch(), launch(hour=1), copies=again)["launch_repeated"]
+        assert (one.launch, one.severity) == ("L2", "info")
+        assert "3 times" in one.title
+        assert one.evidence == (Place("log.txt", 900), Place("log.txt", 1800))
+        assert "launch_repeated" not in found(launch())

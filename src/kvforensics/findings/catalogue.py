@@ -35,6 +35,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
     "config_line_lost": ("warning", "the line with the settings is lost or cut off"),
     "rate_limited": ("warning", "the journal dropped messages"),
     "time_gap": ("info", "a stretch of time is missing from the log"),
+    "launch_repeated": ("info", "a launch stands in the log more than once and is counted once"),
     "secret_in_log": ("warning", "the log holds a secret in clear"),
     # faults of releases, from knowledge/known_issues.toml, where the launch shows what they need
     "draft_priced_as_target": ("info", "a draft layer is charged like a layer of the target"),

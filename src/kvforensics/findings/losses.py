@@ -1,4 +1,4 @@
-"""Findings about the log itself: what is missing in it, and what should not be in it."""
+"""Findings about the log itself: what is missing in it, what stands there twice, what should not be in it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def of_launch(scene: Scene, launch: Launch) -> Iterator[Finding]:
 
 
 def of_service(scene: Scene) -> Iterator[Finding]:
-    """Yield what is missing from a service's log as a whole."""
+    """Yield what is missing from a service's log as a whole, and what it holds again."""
     yield from _suppressed(scene)
     yield from _gaps(scene)
+    yield from _copies(scene)
 
 
 def _config(scene: Scene, launch: Launch) -> Iterator[Finding]:
@@ -179,6 +180,21 @@ def _gaps(scene: Scene) -> Iterator[Finding]:
             at=before.last_at,
             evidence=scene.evidence(after, "config"),
         )
+
+
+def _copies(scene: Scene) -> Iterator[Finding]:
+    for launch in scene.history.launches:
+        again = [event for name, event in scene.history.copies if name == launch.id]
+        if again:
+            yield finding(
+                "launch_repeated",
+                launch,
+                f"{launch.id} stands in the log {'twice' if len(again) == 1 else f'{len(again) + 1} times'}",
+                "The same lines at the same times come again further down; they are counted once.",
+                None,
+                at=launch.started_at,
+                evidence=scene.places(*again[:3]),
+            )
 
 
 def _everywhere(scene: Scene, kind: str) -> Iterator[tuple[Launch | None, Event]]:

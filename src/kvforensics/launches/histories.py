@@ -10,6 +10,7 @@ from kvforensics.launches import processes, trail
 from kvforensics.launches.admission import longest_prompt
 from kvforensics.launches.beginnings import is_complete, started_at
 from kvforensics.launches.config import config, server_command
+from kvforensics.launches.copies import without_copies
 from kvforensics.launches.ends import End, end_of
 from kvforensics.launches.history import ServiceHistory
 from kvforensics.launches.items import by_source
@@ -104,6 +105,7 @@ class _Maker:
         self._group_processes()
         self.cutter = Cutter(origins)
         self.cutter.cut(self.items)
+        self.cutter.starts, self.copies = without_copies(self.cutter.starts)
 
     def _group_processes(self) -> None:
         """Tell servers apart by pid, but only where no record names its invocation or stream."""
@@ -127,6 +129,8 @@ class _Maker:
         """Return the service with all its launches."""
         starts = self.cutter.starts
         outside = trail.of_service(self.group, self.cutter, self.sources, self.origins)
+        if self.copies:
+            outside = trail.once(outside)
         restarts = trail.Restarts(outside, self.group.key)
         launches: list[Launch] = []
         stretches: list[tuple[int, int, int, str]] = []
@@ -151,6 +155,7 @@ class _Maker:
             trail=tuple(item.event for item in outside if item.event is not None),
             sources=tuple(sorted(self.group.items)),
             stretches=tuple(stretches),
+            copies=tuple((f"L{starts.index(copy.of) + 1}", copy.first) for copy in self.copies),
         )
 
     def _id(self, starts: Sequence[Start]) -> str:

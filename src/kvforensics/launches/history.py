@@ -25,3 +25,4 @@ class ServiceHistory:
     trail: tuple[Event, ...] = ()
     sources: tuple[int, ...] = ()  # that hold its records
     stretches: tuple[tuple[int, int, int, str], ...] = ()  # source, after_line, origin -> launch id
+    copies: tuple[tuple[str, Event], ...] = ()  # launches that stand in the log again, and where

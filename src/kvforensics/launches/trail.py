@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from kvforensics.launches.order import arrange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from kvforensics.launches.group import Group
     from kvforensics.launches.items import Item
@@ -35,6 +35,16 @@ def of_service(group: Group, cutter: Cutter, sources: Sequence[Source], origins:
     for item in (*cutter.outside, *(item for item in group.host_wide if _concerns(item, group.key))):
         mine.setdefault(item.source, []).append(item)
     return arrange(mine, sources, origins)
+
+
+def once(items: Iterable[Item]) -> list[Item]:
+    """Return items without those that say again what another one said at that time."""
+    kept: dict[object, Item] = {}
+    for item in items:
+        event = item.event
+        known = event is not None and event.at is not None
+        kept.setdefault((event.kind, event.at, event.text) if known and event else id(item), item)
+    return list(kept.values())
 
 
 def _concerns(item: Item, key: Key) -> bool:
