@@ -57,7 +57,12 @@ def test_a_run_loads_neither_a_compiler_of_grammars_nor_readers_that_it_has_no_u
     words = ["timeline", "--format", "json", "-o", str(tmp_path / "made.json"), LOG]
     modules = loaded(MAIN.format(words=words), whole=True)
     assert {"polars", "lark", "kvforensics.parsing.tables"} <= modules
-    unwanted = {"pydantic", "yaml", "rich", "jinja2", "kvforensics.parsing.compiling", "kvforensics.cli.scan"}
+    unwanted = {"pydantic", "yaml", "rich", "jinja2", "tomllib", "kvforensics.parsing.compiling"}
+    unwanted |= {
+        "kvforensics.cli.scan",
+        "kvforensics.carriers.registry",
+        "kvforensics.config_sources.loading",
+    }
     assert not modules & unwanted
 
 

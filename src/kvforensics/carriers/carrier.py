@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kvforensics.records import Origins, Source
 
 HEAD_LINES = 200
+HEAD_ROWS = 4 * HEAD_LINES  # the empty ones among them
 HEAD_LINE_BYTES = 8192
 
 
@@ -41,7 +42,7 @@ class Head:
     def of(cls, data: bytes) -> Head:
         """Take the head of decompressed bytes that start at the beginning of a source."""
         lines: list[bytes] = []
-        for line in data.split(b"\n", HEAD_LINES * 4):
+        for line in data.split(b"\n", HEAD_ROWS):
             stripped = line[:HEAD_LINE_BYTES].rstrip(b"\r")
             if stripped.strip():
                 lines.append(stripped)

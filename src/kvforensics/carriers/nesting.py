@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.carriers import registry
 from kvforensics.carriers.blocks import Block, Blocks
 from kvforensics.carriers.carrier import HEAD_LINES, Head
+from kvforensics.carriers.detection import carriers
 from kvforensics.carriers.envelopes import ENVELOPES, RAY_PREFIX, TORCHRUN_PREFIX
 from kvforensics.carriers.order import in_time_order
 from kvforensics.carriers.prefixed import peel
 from kvforensics.carriers.rejoin import rejoined
+from kvforensics.carriers.telltale import may_be_carried
 from kvforensics.carriers.times import with_times
 from kvforensics.carriers.wrapped import Wrapped
 from kvforensics.records import Origin, Source
@@ -92,7 +93,8 @@ def _head(held: list[pl.DataFrame]) -> Head:
 
 def _inner_carrier(head: Head, around: set[str]) -> Carrier | None:
     best, best_score = None, LEAST_SHARE
-    for carrier in (*registry.CARRIERS, *ENVELOPES, Wrapped()):
+    outer = (*carriers(), *ENVELOPES) if may_be_carried(head) else ()
+    for carrier in (*outer, Wrapped()):
         if carrier.name == "plain" or (carrier.name in _ONCE and carrier.name in around):
             continue
         score = carrier.score(head)

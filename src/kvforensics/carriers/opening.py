@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kvforensics.carriers import registry
+from kvforensics.carriers import detection
 from kvforensics.carriers.accounting import accounted
 from kvforensics.carriers.blocks import Blocks
 from kvforensics.carriers.bytestream import raw_chunks, utf8
@@ -94,7 +94,7 @@ def open_stream(
 
     Raises like `open_source`.
     """
-    forced = registry.by_name(options.carrier) if options.carrier else None
+    forced = detection.by_name(options.carrier) if options.carrier else None
     check_zone(options.tz)
     source = Source(path)
     context = Context(index, source, options, origins)
@@ -105,7 +105,7 @@ def open_stream(
     except OSError as error:
         raise InputError(error.strerror or str(error), where=path) from error
     start = Head.of(head)
-    carrier = forced or registry.detect(start)
+    carrier = forced or detection.detect(start)
     source.carrier = carrier.name
     return OpenSource(source, carrier, context, Blocks(stream, source, start), loss)
 

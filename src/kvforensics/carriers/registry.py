@@ -1,4 +1,4 @@
-"""The carriers that there are, and which of them a source is."""
+"""The carriers that there are."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from kvforensics.carriers.logs_json import LogsJson
 from kvforensics.carriers.plain import Plain
 from kvforensics.carriers.slurm import Slurm
 from kvforensics.carriers.syslog import Syslog
-from kvforensics.errors import UsageError
 
 if TYPE_CHECKING:
-    from kvforensics.carriers.carrier import Carrier, Head
+    from kvforensics.carriers.carrier import Carrier
 
 CARRIERS: tuple[Carrier, ...] = (
     DockerJson(),
@@ -37,22 +36,3 @@ CARRIERS: tuple[Carrier, ...] = (
     JournalVerbose(),
     Plain(),
 )
-
-
-def detect(head: Head) -> Carrier:
-    """Return the carrier that knows most of the head's lines; the first of them on a tie."""
-    best, best_score = CARRIERS[-1], 0.0
-    for carrier in CARRIERS:
-        score = carrier.score(head)
-        if score > best_score:
-            best, best_score = carrier, score
-    return best
-
-
-def by_name(name: str) -> Carrier:
-    """Return the carrier of this name. Raises UsageError when there is none."""
-    for carrier in CARRIERS:
-        if carrier.name == name:
-            return carrier
-    names = ", ".join(sorted({carrier.name for carrier in CARRIERS}))
-    raise UsageError(f"there is no carrier {name!r}", hint=f"carriers: {names}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +41,8 @@ def journal_fields(extra: str) -> tuple[str | None, dict[str, Any]]:
 
 @cache
 def _message_ids() -> Mapping[str, dict[str, Any]]:
+    import tomllib  # noqa: PLC0415 - most logs hold no record of systemd's own
+
     path = folder() / "message_ids.toml"
     return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvforensics.carriers import registry
+from kvforensics.carriers import detection
 from kvforensics.carriers.bytestream import raw_chunks
 from kvforensics.carriers.opening import HEAD_BYTES, OpenSource, open_stream
 from kvforensics.carriers.zones import fixed_offset
@@ -203,7 +203,7 @@ def _continue(opened: OpenSource, earlier: Source) -> None:
         if field.name != "path":
             setattr(source, field.name, getattr(earlier, field.name))
     source.bytes += read_so_far
-    opened.carrier = registry.by_name(source.carrier)
+    opened.carrier = detection.by_name(source.carrier)
     opened.context.continuing.resumed = True
     opened.blocks.start_at(earlier.lines + 1)
 
