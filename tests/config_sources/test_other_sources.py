@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from textwrap import dedent
 
@@ -122,3 +123,43 @@ class TestScripts:
         (found,) = loads("sglang serve --attn-dp-size 8", "f", release)
         assert ("attn_dp_size" in found.values) is True
         assert ("attn_dp_size" in found.requested.unknown) is (release == "0.5.11")
+
+
+class TestShells:
+    SCRIPT = (
+        "exec python3 -m sglang.launch_server --model-path /m --context-length $CTX --tp ${TP} --port $PORT"
+    )
+
+    def check(self, found):
+        assert dict(found.values) == {"model_path": "/m", "context_length": 65536, "tp_size": 8}
+        assert found.requested.unresolved == ("port",)
+
+    def test_a_unit(self):
+        text = f"[Service]\nEnvironment=CTX=65536\nEnvironment=TP=8\nExecStart=/bin/bash -c '{self.SCRIPT}'\n"
+        self.check(loads(text.replace("${TP}", "$TP"), "x.service")[0])
+
+    def test_a_unit_whose_environment_is_not_all_known(self):
+        text = f"[Service]\nEnvironment=CTX=65536\nEnvironmentFile=/no/such\nExecStart=/bin/sh -ec '{self.SCRIPT}'\n"
+        (found,) = loads(text, "x.service")
+        assert dict(found.values) == {"model_path": "/m"}
+        assert set(found.requested.unresolved) == {"context_length", "tp_size", "port"}
+
+    def test_a_pod(self):
+        container = {
+            "name": "s",
+            "command": ["/bin/bash", "-lc"],
+            "args": [self.SCRIPT],
+            "env": [{"name": "CTX", "value": "65536"}, {"name": "TP", "value": "8"}],
+        }
+        pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}}
+        self.check(loads(json.dumps(pod), "pod.json")[0])
+
+    def test_a_container(self):
+        row = {
+            "Id": "a" * 64,
+            "Name": "/s",
+            "Path": "bash",
+            "Args": ["-c", self.SCRIPT],
+            "Config": {"Env": ["CTX=65536", "TP=8"]},
+        }
+        self.check(loads(json.dumps([row]), "inspect.json")[0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from kvforensics.config_sources.source import Command
+from kvforensics.config_sources.source import Command, as_the_shell_does
 from kvforensics.settings import canonical
 from kvforensics.settings.words import split
 
@@ -45,10 +45,11 @@ def _inspected(row: Mapping[str, Any]) -> Iterator[Command]:
     else:
         argv = [*_words(config.get("Entrypoint")), *_words(config.get("Cmd"))]
     name = row.get("Name")
+    environment = _environment(config.get("Env"))
     yield Command(
-        tuple(argv),
+        tuple(as_the_shell_does(argv, environment)),
         name=name.lstrip("/") if isinstance(name, str) else None,
-        environment=_environment(config.get("Env")),
+        environment=environment,
         expanded=True,
     )
 
@@ -110,7 +111,7 @@ def kubernetes(document: Any, text: str) -> list[Command] | None:
     for owner, container in _containers(document):
         environment = _environment(container.get("env"))
         words = [*_words(container.get("command")), *_words(container.get("args"))]
-        argv = [_expand_kubernetes(word, environment) for word in words]
+        argv = as_the_shell_does([_expand_kubernetes(word, environment) for word in words], environment)
         name = container.get("name")
         label = "/".join(str(part) for part in (owner, name) if part)
         found.append(Command(tuple(argv), _line_of(text, f"name: {name}"), label or None, environment))

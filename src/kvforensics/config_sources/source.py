@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,8 @@ class ConfigSource:
 
 def from_command(command: Command, kind: str, place: Place, version: Version) -> ConfigSource:
     """Return the source that a command stands for, read as `version` would read it."""
-    requested = parse_command_line(command.argv, version, command.settings, expanded=command.expanded)
+    expanded = command.expanded and _script_at(command.argv) is None
+    requested = parse_command_line(command.argv, version, command.settings, expanded=expanded)
     requested = replace(
         requested,
         values=MappingProxyType(redact_values(requested.values)),
@@ -73,11 +75,36 @@ def from_command(command: Command, kind: str, place: Place, version: Version) ->
     )
 
 
+def as_the_shell_does(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the words with the script of `sh -c` as the shell reads it that has this environment."""
+    words = list(argv)
+    place = _script_at(words)
+    if place is not None:
+        words[place] = _VARIABLE.sub(
+            lambda match: environment.get(match[1] or match[2], match[0]), words[place]
+        )
+    return words
+
+
+def _script_at(argv: Sequence[str]) -> int | None:
+    """Return the place of the script that a shell is given, None where no shell is started."""
+    for place, word in enumerate(argv[:-2]):
+        if word.rpartition("/")[2] in _SHELLS and argv[place + 1].startswith("-"):
+            return next(
+                (at + 1 for at in range(place + 1, len(argv) - 1) if _COMMAND_OPTION.fullmatch(argv[at])),
+                None,
+            )
+    return None
+
+
 def starts_server(argv: Sequence[str]) -> bool:
     """Tell whether a command starts SGLang, by its name or, behind a wrapper, by its flags."""
     return is_server(argv) or any(word.partition("=")[0] in _TELLING for word in argv)
 
 
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
+_COMMAND_OPTION = re.compile(r"-[A-Za-z]*c")
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 _TELLING = frozenset(
     {"--model-path", "--mem-fraction-static", "--context-length", "--max-total-tokens", "--tp-size"}
 )

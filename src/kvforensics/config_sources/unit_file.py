@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvforensics.config_sources.source import Command
+from kvforensics.config_sources.source import Command, as_the_shell_does
 from kvforensics.config_sources.systemd_words import expand_specifiers, expand_variables, split_words
 from kvforensics.config_sources.text import SIZE_LIMIT
 
@@ -51,6 +51,8 @@ def commands(text: str, path: str) -> list[Command]:
         environment, whole = _environment(unit, path)
         for line, value in unit.exec_start:
             argv = _argv(value, unit.name, environment, whole=whole)
+            if whole:
+                argv = as_the_shell_does(argv, environment)
             if argv:
                 found.append(Command(tuple(argv), line, unit.name, environment, expanded=whole))
     return found
