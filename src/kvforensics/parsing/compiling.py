@@ -12,6 +12,7 @@ from lark.load_grammar import Grammar as LarkGrammar
 from lark.load_grammar import load_grammar
 
 from kvforensics.parsing.beginnings import beginnings_of
+from kvforensics.parsing.needles import rarest
 from kvforensics.parsing.rules import Rules
 from kvforensics.parsing.sources import folder
 
@@ -49,6 +50,11 @@ class Compilation:
     def needles(self) -> dict[str, tuple[str, ...]]:
         """Of each kind, constants one of which stands in every line of that kind."""
         return {kind: self.rules.needles(kind) for kind in self.kinds}
+
+    @cached_property
+    def grams(self) -> dict[str, str]:
+        """Of each constant, characters by which it is looked for."""
+        return rarest(sorted({needle for needles in self.needles.values() for needle in needles}))
 
     @cached_property
     def beginnings(self) -> dict[str, tuple[tuple[str, str], ...]]:

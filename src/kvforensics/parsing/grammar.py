@@ -40,6 +40,8 @@ class Made(Protocol):
     @property
     def needles(self) -> dict[str, tuple[str, ...]]: ...  # noqa: D102
     @property
+    def grams(self) -> dict[str, str]: ...  # noqa: D102
+    @property
     def beginnings(self) -> dict[str, tuple[tuple[str, str], ...]]: ...  # noqa: D102
     @property
     def rules(self) -> Rules: ...  # noqa: D102
@@ -90,6 +92,11 @@ class Grammar:
     def needles(self) -> Mapping[str, tuple[str, ...]]:
         """Of each kind, constants one of which stands in every line of that kind."""
         return MappingProxyType(self._made.needles)
+
+    @property
+    def grams(self) -> Mapping[str, str]:
+        """Of each constant that is not very short, characters by which to look for it."""
+        return self._made.grams
 
     @cached_property
     def rules(self) -> Rules:

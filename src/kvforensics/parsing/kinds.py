@@ -94,7 +94,14 @@ class Kinds:
         found = sorted(names(), key=lambda name: (name == FOREIGN, name == SYSTEM, name != HOT, name))
         self.grammars = {name: load(name) for name in found}
         self._kinds = [(grammar, kind) for grammar in self.grammars.values() for kind in grammar.kinds]
-        self._needles = Needles({n: grammar.needles[kind] for n, (grammar, kind) in enumerate(self._kinds)})
+        self._needles = Needles(
+            {n: grammar.needles[kind] for n, (grammar, kind) in enumerate(self._kinds)},
+            {
+                constant: gram
+                for grammar in self.grammars.values()
+                for constant, gram in grammar.grams.items()
+            },
+        )
         self._layouts: dict[str, list[Layout]] = {}  # by the first characters of their lead
         self._counts: dict[str, int] = {}
         self._seeded: set[str] = set()

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 _GRAM = 4
 _LONG = 20_000  # characters from which on looking for each constant takes less time and memory
@@ -18,19 +18,17 @@ class Needles:
     Owners are numbers; a text has an owner when one of the owner's constants stands in it.
     """
 
-    def __init__(self, needles: Mapping[int, Sequence[str]]) -> None:
+    def __init__(self, needles: Mapping[int, Sequence[str]], grams: Mapping[str, str] | None = None) -> None:
         owners: dict[str, list[int]] = {}
         for owner, constants in needles.items():
             for constant in constants:
                 owners.setdefault(constant, []).append(owner)
-        shared = Counter(gram for constant in owners for gram in _grams(constant))
+        chosen = rarest(owners) if grams is None else grams
         self._by_gram: dict[str, list[tuple[str, list[int]]]] = {}
         self._short: list[tuple[str, list[int]]] = []
         for constant, numbers in owners.items():
-            grams = _grams(constant)
-            if grams:
-                rarest = min(sorted(grams), key=shared.__getitem__)
-                self._by_gram.setdefault(rarest, []).append((constant, numbers))
+            if constant in chosen:
+                self._by_gram.setdefault(chosen[constant], []).append((constant, numbers))
             else:
                 self._short.append((constant, numbers))
 
@@ -46,6 +44,13 @@ class Needles:
                 if constant in text:
                     found.update(numbers)
         return sorted(found)
+
+
+def rarest(constants: Collection[str]) -> dict[str, str]:
+    """Return of each constant that is long enough the four characters that fewest others share."""
+    shared = Counter(gram for constant in constants for gram in _grams(constant))
+    grams = ((constant, sorted(_grams(constant))) for constant in constants)
+    return {constant: min(found, key=shared.__getitem__) for constant, found in grams if found}
 
 
 def _grams(text: str) -> set[str]:

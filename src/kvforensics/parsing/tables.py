@@ -32,7 +32,7 @@ WHOLE_OPTIONS = {
     "propagate_positions": True,
 }
 _WHOLE = "start"
-_VERSION = "1"  # of the form of tables
+_VERSION = "2"  # of the form of tables
 _IMPORT = re.compile(r"(?m)^%import \.([a-z_]+)")
 
 
@@ -47,6 +47,7 @@ class Table(msgspec.Struct, frozen=True, dict=True):
     slots: dict[str, str] = {}
     columns: dict[str, dict[str, str]] = {}
     needles: dict[str, tuple[str, ...]] = {}
+    grams: dict[str, str] = {}
     beginnings: dict[str, tuple[tuple[str, str], ...]] = {}
     rows: msgspec.Raw = msgspec.Raw(b"[[],[]]")
 
@@ -102,6 +103,7 @@ def made(name: str, source: str, root: str, *also: str) -> Table:
         slots=by_lark.slots,
         columns=by_lark.columns,
         needles=by_lark.needles,
+        grams=by_lark.grams,
         beginnings=by_lark.beginnings,
         rows=_encoded(rows),
         options=by_lark.options,
