@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing.kinds import Writer, kinds
-from kvforensics.parsing.needles import _LONG, Needles
+from kvforensics.parsing.needles import _LONG, Needles, rarest
 
 TEXTS = st.text(alphabet="ab: ", max_size=12)
 
@@ -22,6 +22,15 @@ TEXTS = st.text(alphabet="ab: ", max_size=12)
 def test_the_index_finds_what_looking_for_each_finds(needles: dict[int, list[str]], text: str) -> None:
     expected = sorted(owner for owner, constants in needles.items() if any(c in text for c in constants))
     assert Needles(needles).owners(text) == expected
+
+
+def test_a_constant_is_looked_for_by_what_fewest_share() -> None:
+    grams = rarest(["pool end", "pool begin", "abc"])
+    assert not any(grams[constant] in "pool " for constant in ("pool end", "pool begin"))
+    assert "abc" not in grams
+    index = Needles({1: ["pool end"], 2: ["pool begin", "abc"]}, grams)
+    assert index.owners("a pool end") == [1]
+    assert index.owners("abc pool begin") == [2]
 
 
 @pytest.mark.parametrize("length", [_LONG - 10, _LONG, _LONG + 10])
