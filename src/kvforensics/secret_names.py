@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import lru_cache
 
 # SGLang's own (0.5.23 is the newest release read), as settings; their flags are in SECRET_FLAGS.
 SECRET_SETTINGS = ("api_key", "admin_api_key", "ssl_keyfile_password", "watermark_key", "watermark_key_b")
@@ -41,11 +42,16 @@ _TEXT_TOKENS = words(
     output time last inter latency logprob logprobs len length count limit ratio map worker backend
     distribution speculative text"""
 )
+_LONGEST_NAME = 64  # of those that are remembered
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether a setting, flag, variable, header or parameter of this name holds a secret."""
+    return _remembered(name) if len(name) <= _LONGEST_NAME else _is_secret_name(name)
+
+
+def _is_secret_name(name: str) -> bool:
     if name.startswith("--") and FLAG.fullmatch(name):
         return True
     parts = [part for part in re.split(r"[_.\-]+", _CAMEL.sub("_", name).lower()) if part]
@@ -58,6 +64,9 @@ def is_secret_name(name: str) -> bool:
     if any(part.endswith("key") and part[:-3] in _KEY_OWNERS for part in parts):
         return True
     return "token" in parts and _TEXT_TOKENS.isdisjoint(parts)
+
+
+_remembered = lru_cache(4096)(_is_secret_name)  # every launch has the same some hundred settings
 
 
 def _abbreviations(flag: str, shortest: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kvforensics.events import Event
 
 
-_LINES = 64  # that are remembered
+_LINES = 8  # that are remembered
 
 
 @dataclass(frozen=True, slots=True)
