@@ -104,6 +104,37 @@ def test_two_records_in_one_line_are_two(parse: Callable[..., EventBlock]) -> No
     assert (block.records, block.understood) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    "bar",
+    [
+        "Capturing batches (bs=64 avail_mem=11.28 GB):   0%|          | 0/12 [00:00<?, ?it/s]",
+        "\rCapturing batches (bs=8 avail_mem=11.28 GB):  50%|#####     | 6/12 [00:03<00:03,  1.75s/it]",
+        "  0%|          | 0/12 [00:00<?, ?it/s]",
+        "100%|██████████| 12/12 [00:21<00:00,  1.75s/it]",
+        "Loading safetensors checkpoint shards:  50% Completed | 32/64 [01:29<01:29,  2.80s/it]",
+        "Loading weights: 12it [00:01,  9.91it/s]",
+        "a:  0%| | 0/2 [00:00<?, ?it/s]a:  50%|# | 1/2 [00:00<00:00,  9.91it/s]",
+        "    17\t",  # `cat -n`
+        "17:",
+    ],
+)
+def test_a_record_behind_a_bar_without_a_line_end(bar: str, parse: Callable[..., EventBlock]) -> None:
+    block = parse(bar + HEAD + LOAD, bar + HEAD + DECODE)
+    assert kinds_of(block.rare) == ["load_begin"]
+    assert block.rare[0].ranks.tp == 0
+    assert block.hot["decode"]["tokens"].to_list() == [20227]
+    assert (block.understood, block.unknown) == (2, 0)
+
+
+def test_a_bar_or_a_following_line_that_quotes_a_record(parse: Callable[..., EventBlock]) -> None:
+    block = parse(
+        f"{HEAD}Receive: obj=GenerateReqInput(text='why 50%|x {HEAD}{LOAD}')",
+        f"    what does {HEAD}{LOAD} mean",
+        f"  File \"x.py\", line 3: '{HEAD}{LOAD}'",
+    )
+    assert block.rare == []
+
+
 def test_an_empty_frame_gives_an_empty_block(parse: Callable[..., EventBlock]) -> None:
     block = parse()
     assert (block.records, block.rare, block.hot) == (0, [], {})

@@ -28,6 +28,11 @@ _ANSI = re.compile(
     r"|\x1b[ -/]*[0-~]"
 )
 
+_BAR = "known_progress"
+_BAR_ENDS = ("it/s]", "s/it]")
+_SWALLOW = (_BAR, "known_continuation")  # kinds whose lines end in any text
+_NUMBER = re.compile(r"\s*[0-9]{1,9}[:\s]\s*")  # what `cat -n` puts in front
+
 
 class Segment(NamedTuple):
     """One line of one writer. `known` is what its body is, where that was found out while cutting."""
@@ -68,11 +73,13 @@ def segments(line: str, prefixes: Prefixes, read: Callable[[str, bool], Known | 
         start = prefixes.at_start(text.lstrip())
         text = text.lstrip() if start else text
     whole = read(text[start:], not start)
-    if whole is not None:
+    spans = (
+        prefixes.find(text, MAX_PREFIXES) if whole is None or (not start and whole.kind in _SWALLOW) else []
+    )
+    first = spans[0][0] if spans else len(text)
+    if whole is not None and not (spans and _ends_before(text[:first], read)):
         yield Segment(text[:start] or None, text[start:], whole)
         return
-    spans = prefixes.find(text, MAX_PREFIXES)
-    first = spans[0][0] if spans else len(text)
     if first:
         yield from _bare(text[:first], prefixes, read)
     at = 0
@@ -80,6 +87,14 @@ def segments(line: str, prefixes: Prefixes, read: Callable[[str, bool], Known | 
         taken, segment = _headed(text, spans[at:], read)
         yield segment
         at += taken
+
+
+def _ends_before(text: str, read: Callable[[str, bool], Known | None]) -> bool:
+    """Tell whether what stands before a prefix is a bar or a line's number, and no text that goes on."""
+    if _NUMBER.fullmatch(text) or text.rstrip().endswith(_BAR_ENDS):
+        return True
+    known = read(text, True)
+    return known is not None and known.kind == _BAR
 
 
 def _bare(text: str, prefixes: Prefixes, read: Callable[[str, bool], Known | None]) -> Iterator[Segment]:
