@@ -52,3 +52,35 @@ def test_line_numbers_and_unwrapped_logs(server_log):
     assert read(server_log).source.layers == ()
     cut = [line[:300] for line in server_log]  # cut lines are no wrapped lines
     assert read(cut).source.layers == ()
+
+
+TEXT = (
+    wrap.docker_text,
+    wrap.kubectl,
+    wrap.compose_v2,
+    wrap.syslog_iso,
+    wrap.syslog_5424,
+    wrap.journal_short,
+    wrap.cri,
+    wrap.ray,
+)
+
+
+@pytest.mark.parametrize("column", [80, 120, 200])
+@pytest.mark.parametrize("inside", TEXT)
+def test_carriers_whose_lines_somebody_folded(server_log, inside, column):
+    """The pieces are no lines of the carrier any more, the lines put together are."""
+    whole = read(inside(server_log))
+    reading = read(folded(inside(server_log), column))
+    assert reading.source.layers[0] == "wrapped"
+    wanted = [text for text in stamped(whole.messages) if not text.endswith(" ")]
+    found = set(stamped(reading.messages))
+    assert not [text for text in wanted if "server_args=" in text and text not in found]
+    assert len([text for text in wanted if text not in found]) <= 2  # as long as the column
+
+
+def test_coloured_lines_begin_records(server_log):
+    access = b'\x1b[32mINFO\x1b[0m:     127.0.0.1:51234 - "GET /health HTTP/1.1" 200 OK'
+    reading = read(at_words([part for line in server_log for part in (line, access)], 200))
+    assert "wrapped" in reading.source.layers
+    assert [text for text in reading.messages if "GET /health" in text] == [access.decode()] * len(server_log)

@@ -131,9 +131,12 @@ def _is_inner(archive: str, member: str) -> bool:
 
 
 def _take_stdin() -> None:
-    head = spool.stdin_head(HEAD_BYTES)
-    if is_compressed(head):
-        head = spool.stdin_head(_PACKED_BYTES)
+    try:
+        head = spool.stdin_head(HEAD_BYTES)
+        if is_compressed(head):
+            head = spool.stdin_head(_PACKED_BYTES)
+    except OSError:
+        return  # told when it is read
     if not spool.is_kept(spool.STDIN) and _kind_of(head) is not None:
         spool.keep(spool.STDIN, spool.stdin_chunks())
 

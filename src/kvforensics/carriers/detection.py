@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvforensics.carriers.plain import Plain
 from kvforensics.carriers.telltale import may_be_carried
+from kvforensics.carriers.wrapped import Wrapped
 from kvforensics.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ def carriers() -> tuple[Carrier, ...]:
 
 
 def detect(head: Head) -> Carrier:
-    """Return the carrier that knows most of the head's lines; the first of them on a tie."""
+    """Return the carrier that knows most of the head's lines; the first of them on a tie.
+
+    Text that somebody wrapped is put together again before anything is looked for in it.
+    """
     if not may_be_carried(head):
         return Plain()
     best, best_score = carriers()[-1], 0.0
@@ -28,7 +32,7 @@ def detect(head: Head) -> Carrier:
         score = carrier.score(head)
         if score > best_score:
             best, best_score = carrier, score
-    return best
+    return Plain() if best_score < Wrapped().score(head) else best
 
 
 def by_name(name: str) -> Carrier:

@@ -24,11 +24,19 @@ if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Context, Head
 
 _COLUMNS = range(40, 401)
-_SCORE = 0.5  # below that of any envelope, which must come off first
+# Below that of any envelope around each of the pieces, which must come off first; above that of a carrier
+# that stood around the whole lines.
+_AT_COLUMN, _AT_WORDS = 0.94, 0.5
 _BEGINS = re.compile(
-    r"\[(?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|[0-9]{2}:[0-9]{2}:[0-9]{2}[ \]])"
-    r"|(?:INFO|WARNING|ERROR):|Traceback |  File \""
+    r"(?:\x1b\[[0-9;]*m)*(?:"
+    r"\[(?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|[0-9]{2}:[0-9]{2}:[0-9]{2}[ \]]|pod/|rank[0-9])"
+    r"|(?:INFO|WARNING|ERROR)(?:\x1b\[[0-9;]*m)*:|Traceback |  File \""
+    r"|[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} "
+    r"|(?:<[0-9]{1,3}>1 |[A-Z][a-z]{2} )?20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"|[a-z0-9][a-z0-9_.-]* +\| |\(\S+ pid=[0-9]+"
+    r")"
 )
+_SETTINGS = "server_args="
 _CLOSED = re.compile(r"[)}]\s*$")
 
 
@@ -53,7 +61,10 @@ class Wrapped:
 
     def score(self, head: Head) -> float:
         """Tell wrapped text by a `server_args=` line that goes on below."""
-        return 0.0 if _wrapping(head) is None else _SCORE
+        wrapping = _wrapping(head)
+        if wrapping is None:
+            return 0.0
+        return _AT_WORDS if wrapping.at_words else _AT_COLUMN
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the joined lines; the last one of a block waits for the next block."""
@@ -95,7 +106,7 @@ def _wrapping(head: Head) -> _Wrapping | None:
     if column not in _COLUMNS:
         return None
     for line, following in pairwise(lines):
-        if "server_args=" not in line or _CLOSED.search(line):
+        if _SETTINGS not in line + following or _SETTINGS in following or _CLOSED.search(line):
             continue
         for at_words in (False, True):
             wrapping = _Wrapping(column, at_words)
