@@ -38,20 +38,21 @@ class Sign:
         if self.kind not in ("any", event.kind):
             return False
         fields = event.fields
-        return (
-            all(fields.get(name) is not None for name in self.has)
-            and all(fields.get(name) is None for name in self.lacks)
-            and all(fields.get(name) == value for name, value in self.where.items())
-            and (not self._looks_at_text or (event.text is not None and self.is_in_line(event.text)))
-        )
+        if (
+            (self.has and any(fields.get(name) is None for name in self.has))
+            or (self.lacks and any(fields.get(name) is not None for name in self.lacks))
+            or (self.where and any(fields.get(name) != value for name, value in self.where.items()))
+        ):
+            return False
+        return not self._looks_at_text or (event.text is not None and self.is_in_line(event.text))
 
     def is_in_line(self, line: str) -> bool:
         """Tell whether the text of a line shows it."""
         return (
-            _in_order(self.text, line)
-            and not any(piece in line for piece in self.without)
+            (not self.prefix or _tags_in_order(self.prefix, line))
             and line.endswith(self.ends)
-            and (not self.prefix or _tags_in_order(self.prefix, line))
+            and (not self.text or _in_order(self.text, line))
+            and not (self.without and any(piece in line for piece in self.without))
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvforensics.knowledge.history import all_names, fields
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from kvforensics.events import Event
     from kvforensics.knowledge.signs import Sign
 
+_CONFIGS = 64  # whose releases are remembered: most launches have the settings of the one before
 _NEAR = 0.06  # a whole config differs from a release's in fewer of its fields; else it is a part of one
 
 
@@ -57,6 +59,7 @@ def _by_form(form: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in releases() if within(name, since, until))
 
 
+@lru_cache(_CONFIGS)
 def _by_fields(names: frozenset[str], *, truncated: bool) -> tuple[str, ...] | None:
     """Return the releases that fit the known fields; None where there are none."""
     if not names:
