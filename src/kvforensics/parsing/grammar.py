@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lark import Token, Tree, UnexpectedInput
 
@@ -24,28 +24,6 @@ if TYPE_CHECKING:
     from lark import Lark
 
     from kvforensics.parsing.rules import Rules
-
-
-class Made(Protocol):
-    """What a grammar's text or its table says."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def opens(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def slots(self) -> dict[str, str]: ...  # noqa: D102
-    @property
-    def columns(self) -> dict[str, dict[str, str]]: ...  # noqa: D102
-    @property
-    def needles(self) -> dict[str, tuple[str, ...]]: ...  # noqa: D102
-    @property
-    def grams(self) -> dict[str, str]: ...  # noqa: D102
-    @property
-    def beginnings(self) -> dict[str, tuple[tuple[str, str], ...]]: ...  # noqa: D102
-    @property
-    def rules(self) -> Rules: ...  # noqa: D102
-    def parser(self, kind: str) -> Lark: ...  # noqa: D102
 
 
 class Parsed(NamedTuple):
@@ -74,9 +52,8 @@ class Grammar:
 
     def __init__(self, name: str, source: str, root: str = KIND, also: tuple[str, ...] = ()) -> None:
         self.name = name
-        self._made: Made = tables.find(name, source, root, *also) or tables.compiled(
-            name, source, root, *also
-        )
+        kept = tables.find(name, source, root, *also)
+        self._made = kept if kept is not None else tables.compiled(name, source, root, *also)
         self.kinds = self._made.kinds
         self.opens = frozenset(self._made.opens)  # lines without a prefix that follow these belong to them
         self._parsers: dict[str, Lark] = {}
