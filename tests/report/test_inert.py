@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvforensics.report.inert import encodable, inert
+from kvforensics.report.inert import encodable, inert, inert_values
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,8 @@ def test_long_text_is_cut_and_says_so():
 def test_what_an_encoding_cannot_say_is_escaped():
     assert encodable("→ 漢", "ascii") == r"\u2192 \u6f22"
     assert encodable("→ 漢", "utf-8") == "→ 漢"
+
+
+def test_values_keep_their_shape_and_line_ends():
+    value = {"a\x1b": ["x\ny\x07", 1, None, ("\u202e", {"k": 2.5})]}
+    assert inert_values(value) == {r"a\x1b": ["x\ny\\x07", 1, None, [r"\u202e", {"k": 2.5}]]}

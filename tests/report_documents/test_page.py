@@ -207,3 +207,23 @@ def test_memory_bars_fit_the_page_whatever_their_number(size):
     picture = drawing.inline_svg(chart.memory_specification(bars, legends=False), "m")
     width = float(re.search(r'width="([\d.]+)"', picture)[1])
     assert width < 1100
+
+
+def test_no_character_of_a_log_steers_the_reader(attack):
+    """Controls, bidi overrides and what cannot be seen are letters in the page, in its data and its pictures."""
+    page = html(attack, "0.0.0")
+    begin = page.index('id="charts"')
+    data = page[page.index(">", begin) + 1 : page.index("</script>", begin)]
+    texts = [page.replace(data, ""), *said(json.loads(data))]
+    steering = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+    assert [found for text in texts if (found := steering.search(text))] == []
+    assert r"\u202e" in page
+    assert r"\x1b[31m" in page
+
+
+def said(value):
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for pair in value.items() for one in pair for text in said(one)]
+    return [text for one in value for text in said(one)] if isinstance(value, list) else []

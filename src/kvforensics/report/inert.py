@@ -7,6 +7,8 @@ that ANSI sequences, OSC hyperlinks, clipboard writes, bidi overrides and invisi
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN = frozenset(map(chr, range(0x20, 0x7F)))
@@ -19,6 +21,17 @@ def inert(text: str, limit: int | None = None) -> str:
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
     return text
+
+
+def inert_values(value: Any) -> Any:
+    """Return a value with all texts in it inert, in mappings, lists and tuples; line ends of a text stay."""
+    if isinstance(value, str):
+        return value if _PLAIN.issuperset(value) else "\n".join(map(inert, value.split("\n")))
+    if isinstance(value, Mapping):
+        return {inert_values(key): inert_values(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [inert_values(one) for one in value]
+    return value
 
 
 def encodable(text: str, encoding: str) -> str:

@@ -14,6 +14,7 @@ from kvforensics.report import story, timeline_json
 from kvforensics.report.evidence import Evidence
 from kvforensics.report.html import chart, drawing, series
 from kvforensics.report.html.folding import findings_by_id, settings_by_value
+from kvforensics.report.inert import inert_values
 from kvforensics.report.span import duration, span
 from kvforensics.verdicts.verdict import NO_OPS
 
@@ -57,8 +58,8 @@ def html(analysis: Analysis, release: str) -> str:
 
 
 def _part(number: int, service: dict[str, Any], drawn: Service, analysis: Analysis) -> dict[str, Any]:
-    data = series.chart_data(service, drawn, analysis)
-    bars = series.memory_bars(service, drawn)
+    data = inert_values(series.chart_data(service, drawn, analysis))
+    bars = inert_values(series.memory_bars(service, drawn))
     told = story.tell(service)
     return {
         "number": number,
@@ -112,6 +113,7 @@ def environment() -> Environment:
         loader=PackageLoader("kvforensics.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: value if hasattr(value, "__html__") else inert_values(value),
         trim_blocks=True,
         lstrip_blocks=True,
     )
