@@ -7,6 +7,7 @@ there are many.
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -18,7 +19,7 @@ from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
 from kvforensics.launches.services import relevant
 from kvforensics.parsing import Parser
 from kvforensics.records import Origins, Source
-from kvforensics.samples import Samples
+from kvforensics.samples import NO_SUMS, Samples, Sums
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 
     from kvforensics.events import Event, EventBlock, ShapeCount
     from kvforensics.options import Options
+    from kvforensics.parsing.parser import Prepared
 
 SAME_KEPT = 20  # equal events of one process in a row of a launch
 KIND_KEPT = 1000  # events of one kind and process in a row of a launch
 MOST_EVENTS = 50_000  # before events that concern no SGLang server are dropped
+AT_ONCE = 2  # blocks that are read at the same time
+WAITING = 2  # blocks that are held at most beside the one that is awaited
 MOST_SHAPES = 20_000  # distinct unknown shapes that are told apart
 OTHER_SHAPES = "(other shapes)"
 _MARKS = UNIT_START | UNIT_GONE | RANK_BEGINS | {"server_args", "summary", "ready", "kernel_oom_kill"}
@@ -50,11 +54,11 @@ class Intake:
     understood: int = 0
     unknown: int = 0
 
-    def add(self, block: EventBlock, floods: Floods) -> None:
+    def add(self, block: EventBlock, floods: Floods, sums: Sums = NO_SUMS) -> None:
         """Keep what a block says."""
         kept = list(chain.from_iterable(floods.take(event) for event in block.rare))
         self.events += kept
-        self.samples.add(block, {event.line for event in kept if "repeated" not in event.fields})
+        self.samples.add(block, {event.line for event in kept if "repeated" not in event.fields}, sums)
         self.records += block.records
         self.understood += block.understood
         self.unknown += block.unknown
@@ -111,25 +115,41 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
     parser = Parser(index, opened.source, intake.origins, options.tz)
     floods = Floods(intake.origins)
     frames = iter(opened) if history is None else history.fresh(opened, opened.source)
-    with ThreadPoolExecutor(1) as behind:  # a block is added up while the next one is read
-        added: Future[None] | None = None
-        keep = _Keeping(floods, intake)
-        for frame in frames:
-            block = parser.feed(frame)
-            if added is not None:
-                added.result()
-            added = behind.submit(keep.add, block)
-    if added is not None:
-        added.result()
+    take_in(frames, parser, floods, intake)
     intake.add(parser.close(), floods)
     intake.events += floods.close()
 
 
 def take_in(frames: Iterable[pl.DataFrame], parser: Parser, floods: Floods, intake: Intake) -> None:
-    """Read the record frames of one source, so far as they come, into the intake."""
-    keep = _Keeping(floods, intake)
-    for frame in frames:
-        keep.add(parser.feed(frame))
+    """Read the record frames of one source, so far as they come, into the intake.
+
+    While a frame is awaited, those before it are read in threads, and added up in their order.
+    """
+    keeping = _Keeping(floods, intake)
+
+    def finish(prepared: Future[Prepared]) -> EventBlock:
+        return parser.finish(prepared.result())
+
+    def sums(block: Future[EventBlock]) -> Sums:
+        return intake.samples.sums(block.result())
+
+    def add(block: Future[EventBlock], summed: Future[Sums]) -> None:
+        keeping.add(block.result(), summed.result())
+
+    with (
+        ThreadPoolExecutor(AT_ONCE) as preparing,
+        ThreadPoolExecutor(1) as finishing,
+        ThreadPoolExecutor(AT_ONCE) as summing,
+        ThreadPoolExecutor(1) as adding,
+    ):
+        waiting: deque[Future[None]] = deque()
+        for frame in frames:
+            block = finishing.submit(finish, preparing.submit(parser.prepare, frame))
+            waiting.append(adding.submit(add, block, summing.submit(sums, block)))
+            if len(waiting) > WAITING or not parser.knows_layouts:
+                waiting.popleft().result()
+        for added in waiting:
+            added.result()
 
 
 class _Keeping:
@@ -139,10 +159,10 @@ class _Keeping:
         self._floods, self._intake = floods, intake
         self._most = MOST_EVENTS
 
-    def add(self, block: EventBlock) -> None:
+    def add(self, block: EventBlock, sums: Sums = NO_SUMS) -> None:
         """Take the next block."""
         intake = self._intake
-        intake.add(block, self._floods)
+        intake.add(block, self._floods, sums)
         if len(intake.events) > self._most:
             stretches = intake.samples.stretches()
             intake.events = relevant(intake.events, intake.sources, intake.origins, stretches)

@@ -15,8 +15,9 @@ CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
 LOAD = ("decode", "prefill")  # the kinds that have the columns of `*_max` and `*_last`
 STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
-_USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
-_SUMS = (
+USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
+_LAST_OF = (*USAGES, "running", "queue", "tokens", "gen_tps", "status", "at")
+SUMS = (
     "prefills",
     "decodes",
     "new_tokens",
@@ -39,11 +40,25 @@ _MAXIMA = ("usage_max", "running_max", "queue_max")
 _LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
 
 
-def together(hot: Mapping[str, pl.DataFrame]) -> list[pl.DataFrame]:
-    """Return the hot frames of a block unified: what tells the load in one, since its last line counts."""
-    load = [unify(kind, frame) for kind, frame in hot.items() if kind in LOAD]
-    others = [unify(kind, frame) for kind, frame in hot.items() if kind not in LOAD]
-    return [pl.concat(load).sort("line"), *others] if load else others
+MIXED = "mixed"  # no kind of line, but unified lines of several
+
+
+def together(hot: Mapping[str, pl.DataFrame]) -> list[tuple[str, pl.DataFrame]]:
+    """Return the hot frames of a block by kind, those of the load as MIXED where they must be one.
+
+    That is where a line does not tell all that others of its kind do: the last line of all kinds counts then.
+    """
+    if all(is_even(hot[kind]) for kind in LOAD if kind in hot):
+        return list(hot.items())
+    load = [unify(kind, hot[kind]) for kind in LOAD if kind in hot]
+    others = [(kind, frame) for kind, frame in hot.items() if kind not in LOAD]
+    return [(MIXED, pl.concat(load).sort("line")), *others]
+
+
+def is_even(frame: pl.DataFrame) -> bool:
+    """Whether the last line of a frame of one kind says what all of its lines say."""
+    columns = (frame[name] for name in _LAST_OF if name in frame.columns)
+    return frame["line"].is_sorted() and all(one.null_count() in (0, frame.height) for one in columns)
 
 
 def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -67,7 +82,7 @@ def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
         prefills=pl.lit(int(kind == "prefill"), dtype=pl.Int64),
         decodes=pl.lit(int(kind == "decode"), dtype=pl.Int64),
         tokens=whole("tokens", "decode"),
-        usage=any_of(has(*_USAGES) if load else [], pl.Float64),
+        usage=any_of(has(*USAGES) if load else [], pl.Float64),
         running=any_of(has("running") if load else [], pl.Int64),
         queue=any_of(has("queue") if load else [], pl.Int64),
         new_tokens=whole("new_tokens", "prefill").fill_null(0),
@@ -138,7 +153,7 @@ def as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
         usage_last="usage",
         running_last="running",
         queue_last="queue",
-        **{name: pl.col(name) for name in (*FIRSTS, *_FIRST_TIMES, *_SUMS)},
+        **{name: pl.col(name) for name in (*FIRSTS, *_FIRST_TIMES, *SUMS)},
     ).select(list(bucket_schema()))
 
 
@@ -158,7 +173,7 @@ def merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     rows = buckets if buckets["last_line"].is_sorted() else buckets.sort("last_line", maintain_order=True)
     same = {name for name in key if is_one(rows[name])}
     empty = {name for name in rows.columns if rows[name].null_count() == rows.height}
-    empty |= {name for name in _SUMS if is_one(rows[name]) and not rows[name][0]}
+    empty |= {name for name in SUMS if is_one(rows[name]) and not rows[name][0]}
     first_at = pl.col("first_at")
     if not rows["first_line"].is_sorted():  # buckets of load and of other lines lie across each other
         first_at = first_at.sort_by("first_line")
@@ -170,12 +185,12 @@ def merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
         **{name: pl.col(name).max() for name in _MAXIMA},
         **{name: pl.col(name).min() for name in (*FIRSTS, *_FIRST_TIMES)},
         **{name: _known(rows, name).last() for name in _LASTS},
-        **{name: pl.col(name).sum() for name in _SUMS},
+        **{name: pl.col(name).sum() for name in SUMS},
     }
     wanted = [rule for name, rule in rules.items() if name not in empty]
     differing = [name for name in key if name not in same]
     merged = rows.group_by(differing, maintain_order=True).agg(wanted) if differing else rows.select(wanted)
-    constants: dict[str, object] = {name: 0 if name in _SUMS else None for name in rules if name in empty}
+    constants: dict[str, object] = {name: 0 if name in SUMS else None for name in rules if name in empty}
     constants |= {name: rows[name][0] for name in same}
     return merged.with_columns(
         pl.lit(value, dtype=schema[name]).alias(name) for name, value in constants.items()
@@ -214,5 +229,5 @@ def bucket_schema() -> dict[str, pl.DataType]:
         "queue_last": pl.Int64(),
         **dict.fromkeys(FIRSTS, pl.Int64()),
         **dict.fromkeys(_FIRST_TIMES, pl.Datetime("us")),
-        **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in _SUMS},
+        **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in SUMS},
     }

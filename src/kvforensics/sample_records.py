@@ -30,6 +30,8 @@ def records_schema() -> dict[str, pl.DataType]:
 
 def as_records(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the runs of a block's records (`events.SEEN_SCHEMA` with `after_line`)."""
+    if rows.height and all(is_one(rows[name]) for name in _SEEN_KEY):
+        return _one_run(rows)
     one = rows.select(*SEEN_SCHEMA, "after_line").select(
         *_SEEN_KEY,
         first_line="line",
@@ -42,6 +44,27 @@ def as_records(rows: pl.DataFrame) -> pl.DataFrame:
         ours=pl.col("ours").fill_null(value=False).cast(pl.Int64),
     )
     return merge_records(one)
+
+
+def _one_run(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the run of records of one writer, in their order."""
+    at, line = rows["at"], rows["line"]
+    timed = at.is_not_null()
+    times, places = (at, line) if timed.all() else (at.filter(timed), line.filter(timed))
+    gaps = (times.to_physical().diff().abs() > BURST_GAP_US).arg_true()
+    burst = int(gaps[-1]) if len(gaps) else 0
+    found = {
+        **{name: rows[name][0] for name in _SEEN_KEY},
+        "first_line": line.min(),
+        "last_line": line.max(),
+        **dict.fromkeys(("first_at", "last_at", "burst_at", "burst_line")),
+        "records": rows.height,
+        "ours": int(rows["ours"].sum()),
+    }
+    if len(times):
+        found |= {"first_at": times[0], "last_at": times[-1]}
+        found |= {"burst_at": times[burst], "burst_line": places[burst]}
+    return pl.DataFrame({name: [value] for name, value in found.items()}, schema=records_schema())
 
 
 def merge_records(rows: pl.DataFrame) -> pl.DataFrame:

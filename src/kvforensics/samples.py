@@ -20,29 +20,51 @@ in `stretches()` and `records()`, so that they ascend with time there too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from kvforensics.events import RANK_TAGS
 from kvforensics.sample_buckets import (
     FIRSTS,
+    MIXED,
     STRETCH,
     as_buckets,
     bucket_schema,
     merge,
     merge_slots,
     together,
+    unify,
 )
+from kvforensics.sample_pile import Pile
 from kvforensics.sample_records import as_records, merge_records, records_schema
+from kvforensics.sample_sums import may_sum, summed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from kvforensics.events import EventBlock
 
+
+class Sums(NamedTuple):
+    """Frames of a block added up by kind before it was known which boundary stands before it."""
+
+    width_us: int
+    by_kind: dict[str, pl.DataFrame]
+
+
+class _Held(NamedTuple):
+    """A block that waits until the next one tells whether an event of several lines began in it."""
+
+    lines: list[int]
+    frames: list[tuple[str, pl.DataFrame]]
+    seen: pl.DataFrame | None
+    sums: Sums
+
+
+NO_SUMS = Sums(1, {})
 MAX_ROWS = 100_000
-LOOSE_ROWS = 50_000  # unmerged rows that may pile up
+FEW_ROWS = 10_000  # lines that `summed` cannot add up wait until there are so many
 NEVER = -(1 << 62)  # stands before every line
 
 
@@ -52,15 +74,27 @@ class Samples:
     def __init__(self, max_rows: int = MAX_ROWS) -> None:
         self._max_rows = max_rows
         self._width_us = 1_000_000
-        self._buckets = _Pile(pl.DataFrame(schema=bucket_schema()), merge_slots)
-        self._records = _Pile(pl.DataFrame(schema=records_schema()), merge_records)
+        self._buckets = Pile(pl.DataFrame(schema=bucket_schema()), merge_slots)
+        self._records = Pile(pl.DataFrame(schema=records_schema()), merge_records)
         self._source: int | None = None
         self._after = NEVER  # last boundary already passed in this source
         self._sign = 0  # -1 where the lines of this source descend
-        self._unsigned: list[tuple[EventBlock, set[int]]] = []
-        self._held: tuple[list[int], list[pl.DataFrame], pl.DataFrame | None] | None = None
+        self._unsigned: list[tuple[EventBlock, set[int], Sums]] = []
+        self._held: _Held | None = None
+        self._rows: dict[str, list[pl.DataFrame]] = {}
 
-    def add(self, block: EventBlock, boundaries: Iterable[int] | None = None) -> None:
+    def sums(self, block: EventBlock) -> Sums:
+        """Add up what a block holds unless an event parts it. Any thread may."""
+        if block.rare:
+            return NO_SUMS
+        width, hot = self._width_us, {kind: frame for kind, frame in block.hot.items() if len(frame)}
+        found: dict[str, pl.DataFrame] = {}
+        for kind, frame in together(hot):
+            if may_sum(kind, frame):
+                found[kind] = summed(kind, _placed(frame, pl.Series([NEVER])), width)
+        return Sums(width, found)
+
+    def add(self, block: EventBlock, boundaries: Iterable[int] | None = None, sums: Sums = NO_SUMS) -> None:
         """Take one block. `boundaries` are the lines that no bucket may span; by default every rare event's.
 
         A block is held back until the next one of its source, because an event of several lines may be
@@ -73,25 +107,21 @@ class Samples:
             self._flush([])
             self._source, self._after, self._sign = source, NEVER, 0
         lines = {event.line for event in block.rare} if boundaries is None else set(boundaries)
-        self._unsigned.append((block, lines))
+        self._unsigned.append((block, lines, sums))
         if not self._sign:
-            self._sign = _direction([waiting for waiting, _ in self._unsigned])
+            self._sign = _direction([waiting for waiting, *_ in self._unsigned])
         if self._sign:
             self._sort_out()
 
     def _sort_out(self) -> None:
         """Take the blocks that waited until it was known whether lines ascend or descend."""
         sign = self._sign or 1
-        for block, lines in self._unsigned:
+        for block, lines, sums in self._unsigned:
             cuts = sorted(sign * line for line in lines)
             self._flush_held(cuts)
             hot = {kind: _signed(frame, sign) for kind, frame in block.hot.items() if len(frame)}
-            seen = block.seen
-            self._held = (
-                cuts,
-                together(hot),
-                _signed(seen, sign) if seen is not None and len(seen) else None,
-            )
+            seen = _signed(block.seen, sign) if block.seen is not None and len(block.seen) else None
+            self._held = _Held(cuts, together(hot), seen, sums if sign > 0 else NO_SUMS)
         self._unsigned = []
 
     def frame(self) -> pl.DataFrame:
@@ -141,7 +171,8 @@ class Samples:
     def restore(self, buckets: pl.DataFrame, records: pl.DataFrame, width_us: int) -> None:
         """Take what another `Samples` kept of other sources; the wider buckets of the two are kept."""
         while self._width_us < width_us:
-            self._widen()
+            self._width_us *= 2
+            self._buckets.change(pl.col("slot") // 2)
         slots = pl.col("slot") // (self._width_us // width_us)
         many = self._buckets.add(merge_slots(buckets.with_columns(slots).select(list(bucket_schema()))))
         if self._records.add(records.select(list(records_schema()))) or many:
@@ -164,66 +195,62 @@ class Samples:
     def _flush(self, later: list[int]) -> None:
         self._sort_out()
         self._flush_held(later)
+        self._sum_rows()
 
     def _flush_held(self, later: list[int]) -> None:
         if self._held is None:
             return
-        lines, frames, seen = self._held
+        lines, frames, seen, sums = self._held
         self._held = None
         cuts = pl.Series("cuts", sorted({self._after, *lines, *later}), dtype=pl.Int64)
-        for frame in frames:
-            self._take(_placed(frame, cuts))
+        for kind, frame in frames:
+            if kind in sums.by_kind and len(cuts) == 1:
+                self._pile(_moved(sums.by_kind[kind], self._after, self._width_us // sums.width_us))
+            else:
+                self._take(kind, _placed(frame, cuts))
         if seen is not None:
             self._note(_placed(seen, cuts))
         if lines:
             self._after = max(self._after, lines[-1])
 
-    def _take(self, rows: pl.DataFrame) -> None:
-        fresh = rows.with_columns(slot=pl.col("at").dt.epoch("us") // self._width_us)
-        if self._buckets.add(merge_slots(as_buckets(fresh))):
+    def _take(self, kind: str, rows: pl.DataFrame) -> None:
+        if may_sum(kind, rows):
+            self._pile(summed(kind, rows, self._width_us))
+            return
+        self._rows.setdefault(kind, []).append(rows)
+        if sum(frame.height for frames in self._rows.values() for frame in frames) > FEW_ROWS:
+            self._sum_rows()
+
+    def _sum_rows(self) -> None:
+        """Add up the lines that waited: of rare kinds a block has few, too few to look at them each time."""
+        for kind, frames in self._rows.items():
+            rows = pl.concat(frames)
+            alike = rows if kind == MIXED else unify(kind, rows).hstack([rows["after_line"]])
+            fresh = alike.with_columns(slot=pl.col("at").dt.epoch("us") // self._width_us)
+            self._pile(merge_slots(as_buckets(fresh)))
+        self._rows = {}
+
+    def _pile(self, buckets: pl.DataFrame) -> None:
+        if self._buckets.add(buckets):
             self._settle()
 
     def _note(self, rows: pl.DataFrame) -> None:
         if self._records.add(as_records(rows)):
             self._settle()
 
-    def _widen(self) -> None:
-        self._width_us *= 2
-        self._buckets.merge()
-        self._buckets.merged = merge_slots(self._buckets.merged.with_columns(pl.col("slot") // 2))
-
     def _settle(self) -> None:
         """Merge what was piled up, and make it smaller where it is too large."""
         buckets, records = self._buckets, self._records
+        while (
+            buckets.distinct([*STRETCH, "slot"], self._max_rows) > self._max_rows and self._width_us < 1 << 50
+        ):
+            self._width_us *= 2
+            buckets.change(pl.col("slot") // 2)
         buckets.merge()
-        while len(buckets.merged) > self._max_rows and self._width_us < 1 << 50:
-            self._widen()
         records.merge()
         if len(records.merged) > self._max_rows:
             known = records.merged.filter(pl.col("ours") > 0)["origin"].unique()
             records.merged = records.merged.filter(pl.col("origin").is_in(known.implode()))
-
-
-class _Pile:
-    """Frames that are merged only when they have grown well beyond what was merged already."""
-
-    def __init__(self, merged: pl.DataFrame, merger: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
-        self.merged = merged
-        self._merger = merger
-        self._loose: list[pl.DataFrame] = []
-        self._rows = 0
-
-    def add(self, frame: pl.DataFrame) -> bool:
-        """Take a frame; true when it is time to merge."""
-        self._loose.append(frame)
-        self._rows += len(frame)
-        return self._rows > LOOSE_ROWS + len(self.merged)
-
-    def merge(self) -> None:
-        """Merge all frames into `merged`."""
-        if self._loose:
-            self.merged = self._merger(pl.concat([self.merged, *self._loose]))
-            self._loose, self._rows = [], 0
 
 
 def _whole(name: str) -> pl.Expr:
@@ -254,9 +281,18 @@ def _source_of(block: EventBlock) -> int | None:
     return block.rare[0].source if block.rare else None
 
 
+def _moved(buckets: pl.DataFrame, after: int, times: int) -> pl.DataFrame:
+    """Return buckets that stand behind another boundary and are some times as wide."""
+    place = pl.Series("after_line", [after], dtype=pl.Int64).new_from_index(0, buckets.height)
+    columns = {column.name: column for column in buckets} | {"after_line": place}
+    if times > 1:
+        columns["slot"] //= times
+    return pl.DataFrame(list(columns.values()))
+
+
 def _placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
     if len(cuts) == 1:
-        return rows.with_columns(pl.lit(cuts[0], dtype=pl.Int64).alias("after_line"))
+        return rows.hstack([cuts[:1].new_from_index(0, rows.height).alias("after_line")])
     index = cuts.search_sorted(rows["line"], side="right")
     at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
     return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from tests.parsing.conftest import frame, origins, sample_lines
 
-from kvforensics.parsing.columnar import _IDLE, MAX_ACTIVE, Columnar
+from kvforensics.parsing.columnar import _IDLE, MAX_ACTIVE, Columnar, apply
+from kvforensics.parsing.heads import HeadReader
 from kvforensics.parsing.kinds import Kinds
 from kvforensics.parsing.parser import Parser
 from kvforensics.parsing.prefix import prefixes
@@ -22,12 +23,15 @@ DECODE = "Decode batch, #running-req: 7, #token: 20227, token usage: 0.20, #queu
 
 
 def columnar() -> Columnar:
-    return Columnar(0, Kinds(), prefixes())
+    return Columnar(0, Kinds())
 
 
 def taken(engine: Columnar, messages: Sequence[str]) -> list[int]:
-    work = Parser(0, Source("x"), origins(), "UTC")._work(frame(messages))
-    return sorted(engine.read(work).taken["row"].to_list())
+    tried = tuple(engine.active)
+    rows = pl.int_range(len(messages), dtype=pl.UInt32, eager=True)
+    heads = HeadReader(prefixes()).read(rows, pl.Series(messages, dtype=pl.String))
+    parts = engine.complete(apply(heads.lines, tried), tried)
+    return sorted(row for part in parts for row in part.lines["row"])
 
 
 def test_one_line_teaches_and_all_of_its_make_are_taken() -> None:
@@ -80,13 +84,29 @@ def test_a_layout_without_hits_is_dropped_and_comes_back() -> None:
     assert taken(engine, [HEAD + DECODE]) == [0]
 
 
-def test_rows_that_were_left_out_before_do_not_shift_the_others() -> None:
-    work = Parser(0, Source("x"), origins(), "UTC")._work(
-        frame([HEAD + DECODE, "x", HEAD + DECODE, "y", HEAD + DECODE])
-    )
-    read = columnar().read(work.filter(pl.col("row") != 2))
-    assert sorted(read.taken["row"].to_list()) == [0, 4]
-    assert read.frames["decode"]["line"].to_list() == [1, 5]
+def test_records_of_systemd_are_no_lines_of_a_server() -> None:
+    messages = [HEAD + DECODE] * 3
+    parser = Parser(0, Source("x"), origins(), "UTC")
+    parser.feed(frame(messages))
+    mixed = frame(messages).with_columns(extra=pl.Series([None, "{}", None], dtype=pl.String))
+    (part,) = parser.prepare(mixed).parted.parts
+    assert part.lines["row"].to_list() == [0, 2]
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5])
+def test_blocks_may_be_prepared_before_those_ahead_are_finished(ahead: int) -> None:
+    retract = "KV cache pool is full. Retract requests. #retracted_reqs: 1, #new_token_ratio: 0.5 -> 0.9"
+    blocks = [[HEAD + DECODE, "x"], [HEAD + retract], [HEAD + DECODE], [HEAD + retract, HEAD + DECODE], ["y"]]
+    parser = Parser(0, Source("x"), origins(), "UTC")
+    alone = [parser.feed(frame(block)) for block in blocks]
+    parser, found = Parser(0, Source("x"), origins(), "UTC"), []
+    for begin in range(0, len(blocks), ahead):
+        prepared = [parser.prepare(frame(block)) for block in blocks[begin : begin + ahead]]
+        found += [parser.finish(each) for each in prepared]
+    assert [block.understood for block in found] == [block.understood for block in alone] == [1, 1, 1, 2, 0]
+    for one, other in zip(found, alone, strict=True):
+        assert one.hot.keys() == other.hot.keys()
+        assert all(one.hot[kind].equals(other.hot[kind]) for kind in one.hot)
 
 
 def test_what_tells_nothing_is_read_by_columns_once_it_is_frequent() -> None:

@@ -183,9 +183,11 @@ def test_the_source_learns_its_times_from_the_lines() -> None:
     source = Source("x")
     parser = Parser(0, source, origins(), "+02:00")
     parser.feed(frame(["x"]))
+    parser.close()
     assert (source.time_basis, source.first_at) == ("none", None)
     parser.feed(frame([HEAD + LOAD, HEAD.replace(":12 ", ":59 ") + DECODE]))
     parser.feed(frame([HEAD.replace(":12 ", ":02 ") + LOAD]))
+    parser.close()
     assert source.time_basis == "inner"
     assert source.first_at == datetime(2026, 5, 12, 8, 11, 2)
     assert source.last_at == datetime(2026, 5, 12, 8, 11, 59)

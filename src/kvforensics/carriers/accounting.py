@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -11,7 +11,6 @@ from kvforensics.records import RECORD_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
     from kvforensics.carriers.carrier import Context
     from kvforensics.records import Source
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
 def accounted(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.DataFrame]:
     """Yield frames of exactly `RECORD_SCHEMA`, and add them to the source's counters and damage."""
     selection = Selection(context)
+    names = RECORD_SCHEMA.names()
     for frame in frames:
-        kept = selection.of(frame.select(RECORD_SCHEMA.names()))
+        kept = selection.of(frame if frame.columns == names else frame.select(names))
         if kept.height:
             _count(kept, context.source)
             yield kept
@@ -29,9 +29,9 @@ def accounted(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.D
 
 def _count(frame: pl.DataFrame, source: Source) -> None:
     source.records += frame.height
-    row = frame.select(pl.col("at").min().alias("first"), pl.col("at").max().alias("last")).row(0)
-    times: list[datetime] = [time for time in row if time is not None]
-    if times:
+    at = frame["at"]
+    if at.null_count() < frame.height:
+        times: Any = (at.min(), at.max())
         source.first_at = min(times if source.first_at is None else [source.first_at, *times])
         source.last_at = max(times if source.last_at is None else [source.last_at, *times])
         source.time_basis = "carrier"

@@ -14,25 +14,38 @@ if TYPE_CHECKING:
 
     from kvforensics.records import Source
 
-BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 16 << 20
 LINE_BYTES = 1 << 20  # of a longer line only this much is kept
 
 
-@dataclass(frozen=True, slots=True)
 class Block:
-    r"""Whole lines: `data` ends with a line end, but for the last block of a source without one.
+    r"""Whole lines; the last of them ends with a line end, but for the last block of a source without one.
 
     Lines end at ``\n`` and nowhere else. `long` are the indices in this block of lines that were cut.
     """
 
-    data: bytes
-    line: int  # 1-based number of the first line
-    height: int  # number of lines
-    long: tuple[int, ...] = ()
+    __slots__ = ("_led", "_lines", "line", "long")
+
+    def __init__(self, led: bytes, line: int, long: tuple[int, ...] = ()) -> None:
+        r"""Make a block of its bytes, led by one ``\n``, and the 1-based number of its first line."""
+        self._led, self.line, self.long = led, line, long
+        self._lines: pl.Series | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the lines."""
+        return self._led[1:]
+
+    @property
+    def height(self) -> int:
+        """Number of lines."""
+        return count_lines(self._led) - 1 if self._lines is None else len(self._lines)
 
     def text(self) -> pl.Series:
         r"""Return the lines as text without their line ends (``\n`` or ``\r\n``); bad bytes become U+FFFD."""
-        return read_lines(self.data)
+        if self._lines is None:
+            self._lines = _led_lines(self._led)
+        return self._lines
 
     def numbers(self) -> pl.Series:
         """Return the line numbers of the lines."""
@@ -40,7 +53,7 @@ class Block:
 
     def invalid(self) -> list[int]:
         """Return the indices of the lines that are not valid UTF-8."""
-        if is_utf8(self.data):
+        if is_utf8(self._led):
             return []
         return [number for number, line in enumerate(self.data.split(b"\n")) if not is_utf8(line)]
 
@@ -57,13 +70,17 @@ class Block:
 
 def read_lines(data: bytes) -> pl.Series:
     r"""Split at ``\n`` only, drop one ``\r`` before it, replace what is not UTF-8."""
-    if not data:
+    return _led_lines(b"\n" + data)
+
+
+def _led_lines(led: bytes) -> pl.Series:
+    r"""Split what follows a first ``\n``; polars would decompress what begins like gzip."""
+    if len(led) == 1:
         return pl.Series("line", [], dtype=pl.String)
-    plain = b"\n" + data  # polars decompresses what begins like a gzip, zlib or zstd stream, as `x^` does
     try:
-        return pl.read_lines(plain)["line"][1:]
+        return pl.read_lines(led)["line"][1:]
     except pl.exceptions.ComputeError:
-        return pl.read_lines(plain.decode(errors="replace").encode())["line"][1:]
+        return pl.read_lines(led.decode(errors="replace").encode())["line"][1:]
 
 
 def count_lines(data: bytes) -> int:
@@ -129,29 +146,38 @@ class Blocks:
             size += len(chunk)
             if size < self.block_bytes:
                 continue
-            data = b"".join(held)
-            cut = data.rfind(b"\n") + 1
-            if cut:
-                yield self._block(data[:cut])
-            rest = data[cut:]
+            rest = _after_last_line(held)
+            if held:
+                yield from self._block(held)
             if len(rest) > self.line_bytes:
                 rest = cut_text(rest, self.line_bytes)
                 skipping = self._cut_first = True
             held, size = [rest], len(rest)
-        rest = b"".join(held)
-        if rest:
-            yield self._block(rest)
+        if size:
+            yield from self._block(held)
 
-    def _block(self, data: bytes) -> Block:
-        data, long = _cut_long_lines(data, self.line_bytes)
+    def _block(self, pieces: Iterable[bytes]) -> Iterator[Block]:
+        led, long = _cut_long_lines(b"".join([b"\n", *pieces]), self.line_bytes)
         if self._cut_first and 0 not in long:
             long = (0, *long)
         self._cut_first = False
-        height = count_lines(data)
-        block = Block(data, self._line, height, long)
-        self._line += height
-        self.source.lines += height
-        return block
+        block = Block(led, self._line, long)
+        yield block
+        self._line += block.height
+        self.source.lines += block.height
+
+
+def _after_last_line(pieces: list[bytes]) -> bytes:
+    """Take what follows the last line end off the end of the pieces."""
+    rest: list[bytes] = []
+    while pieces:
+        last = pieces.pop()
+        end = last.rfind(b"\n") + 1
+        rest.append(last[end:])
+        if end:
+            pieces.append(last[:end])
+            break
+    return b"".join(reversed(rest))
 
 
 def cut_text(data: bytes, length: int) -> bytes:
@@ -164,26 +190,26 @@ def cut_text(data: bytes, length: int) -> bytes:
     return data[:end]
 
 
-def _cut_long_lines(data: bytes, length: int) -> tuple[bytes, tuple[int, ...]]:
+def _cut_long_lines(led: bytes, length: int) -> tuple[bytes, tuple[int, ...]]:
     """Cut lines longer than `length`. Each covers a multiple of it, so only those places are looked at."""
     spans: list[tuple[int, int]] = []
-    for position in range(0, len(data), length):
+    for position in range(1, len(led), length):
         if spans and position < spans[-1][1]:
             continue
-        start = data.rfind(b"\n", 0, position) + 1
-        end = data.find(b"\n", position)
-        end = len(data) if end < 0 else end
+        start = led.rfind(b"\n", 0, position) + 1
+        end = led.find(b"\n", position)
+        end = len(led) if end < 0 else end
         if end - start > length:
             spans.append((start, end))
     if not spans:
-        return data, ()
+        return led, ()
     pieces: list[bytes] = []
     long: list[int] = []
-    done = lines = 0
+    done, lines = 0, -1
     for start, end in spans:
-        between = data[done:start]
+        between = led[done:start]
         lines += between.count(b"\n")
         long.append(lines)
-        pieces += [between, cut_text(data[start:end], length)]
+        pieces += [between, cut_text(led[start:end], length)]
         done = end
-    return b"".join([*pieces, data[done:]]), tuple(long)
+    return b"".join([*pieces, led[done:]]), tuple(long)

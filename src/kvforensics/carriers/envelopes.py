@@ -17,7 +17,7 @@ from kvforensics.carriers.shipper_origins import origin_of_labels
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from kvforensics.carriers.blocks import Blocks
     from kvforensics.carriers.carrier import Context, Head
@@ -41,10 +41,16 @@ _CONTROLS = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()
 class Prefix:
     """An envelope that is one pattern: what it names of the origin goes into the origin."""
 
-    def __init__(self, name: str, pattern: str) -> None:
+    def __init__(self, name: str, pattern: str, *begins: str) -> None:
+        """`begins` are texts of one or two characters with which its lines begin, where that is known."""
         self.name = name
         self.pattern = pattern
+        self._begins = begins
         self._line = compiled(pattern)
+
+    def may_begin(self, beginnings: Iterable[str | None]) -> bool:
+        """Whether a line may be in this envelope, by the first two characters of all lines."""
+        return any(begin is not None and begin.startswith(self._begins) for begin in beginnings)
 
     def score(self, head: Head) -> float:
         """Return the share of lines in this envelope."""
@@ -168,6 +174,6 @@ def _indent(lines: list[bytes]) -> int:
     return min(*indents, _MOST_INDENT) if len(indents) >= _FEWEST else 0
 
 
-RAY_PREFIX = Prefix("ray", RAY)
-TORCHRUN_PREFIX = Prefix("torchrun", TORCHRUN)
+RAY_PREFIX = Prefix("ray", RAY, "(", "\x1b")
+TORCHRUN_PREFIX = Prefix("torchrun", TORCHRUN, "[r", "[d", "\x1b")
 ENVELOPES = (Terminal(), Quoted(), RAY_PREFIX, TORCHRUN_PREFIX, Labels("loki", _LABELS), Clock("ts", _CLOCK))

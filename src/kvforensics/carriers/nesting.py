@@ -126,7 +126,7 @@ class _FrameBlocks(Blocks):
 
     def __iter__(self) -> Iterator[Block]:
         for data in self.stream:
-            yield self._block(data)
+            yield from self._block([data])
 
 
 class _Window:
@@ -247,12 +247,20 @@ def within(outer: Origin, inner: Origin) -> Origin:
 
 def _without_ranks(frame: pl.DataFrame, context: Context, late: set[str]) -> pl.DataFrame:
     """Take off Ray's and torchrun's prefixes, which may begin late in a log and stand in few lines."""
+    beginnings = _beginnings(frame)
     for prefix in (RAY_PREFIX, TORCHRUN_PREFIX, RAY_PREFIX):
+        if not prefix.may_begin(beginnings):
+            continue
         rows = frame["message"].str.contains(prefix.pattern).fill_null(value=False).arg_true()
         if len(rows):
             late.add(prefix.name)
             frame = _peeled(prefix, frame, rows, context)
+            beginnings = _beginnings(frame)
     return frame
+
+
+def _beginnings(frame: pl.DataFrame) -> pl.Series:
+    return frame.select(pl.col("message").str.head(2).unique()).to_series()
 
 
 def _peeled(prefix: Prefix, frame: pl.DataFrame, rows: pl.Series, context: Context) -> pl.DataFrame:

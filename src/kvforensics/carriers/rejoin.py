@@ -63,9 +63,9 @@ class _Joiner:
     keys: dict[int, str] = field(default_factory=dict)
 
     def feed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        numbered = self._numbered(frame)
         if self.held is None and not _any_open(frame):
-            return frame
+            return frame  # no message is open, so none is as long as the rows and bytes between
+        numbered = self._numbered(frame)
         if self.held is not None:
             numbered = pl.concat([self.held, numbered], how="diagonal")
         return self._join(numbered, last=False)

@@ -10,53 +10,78 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from kvforensics.events import BASE_SCHEMA, RANK_TAGS
+from kvforensics.events import BASE_SCHEMA
 from kvforensics.parsing.decoding import decode_fitting, schema_of
-from kvforensics.parsing.heads import Heads
 from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
 from kvforensics.redaction import redact_series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kvforensics.parsing.layouts import Layout
-    from kvforensics.parsing.prefix import Prefixes
 
 MAX_ACTIVE = 24  # layouts tried on every line
 _OFTEN = 256  # lines of a block
 _IDLE = 16  # blocks after which a layout without hits is no longer tried
+_KEY = 12  # characters that tell most leads apart; polars compares so short texts at once
 
-WORK_SCHEMA = pl.Schema(
-    {
-        "row": pl.UInt32(),  # place in the block
-        "line": pl.Int64(),
-        "at": pl.Datetime("us"),  # UTC, whole seconds where it comes from the line
-        "timed": pl.Boolean(),  # the carrier gave the time
-        "origin": pl.UInt32(),
-        "text": pl.String(),
-    }
-)
+
+class Part(NamedTuple):
+    """The lines of one layout in a block: `row`, `headed`, the rank tags that are named, its columns."""
+
+    layout: Layout
+    lines: pl.DataFrame
+
+
+class Parted(NamedTuple):
+    """What layouts read of some lines, and what they left."""
+
+    parts: list[Part]
+    left: pl.DataFrame
+
+    def __add__(self, later: Parted) -> Parted:  # type: ignore[override]
+        return Parted(self.parts + later.parts, later.left)
 
 
 class Hot(NamedTuple):
     """What the layouts read of a block."""
 
     frames: dict[str, pl.DataFrame]  # by kind: `row`, BASE_SCHEMA, the kind's columns
-    taken: pl.DataFrame  # row, at, headed of every line that was read, known lines too
+    taken: pl.DataFrame  # row, headed of every line that was read, known lines too
+
+
+def apply(lines: pl.DataFrame, layouts: Sequence[Layout]) -> Parted:
+    """Read lines (`Heads.lines`) by layouts. Any thread may, for any block."""
+    parts: list[Part] = []
+    keys = lines["body"].str.head(_KEY)
+    left = pl.repeat(value=True, n=lines.height, eager=True)
+    for lead, alike in _by_lead(layouts).items():
+        key = lead[:_KEY]
+        begins = keys == key if len(key) == _KEY else keys.str.starts_with(key)
+        places = begins.arg_true()
+        for layout in alike:
+            if not len(places):
+                break
+            bodies = lines["body"].gather(places)
+            read, fits = decode_fitting(layout, bodies)
+            mine = places if fits is None else places.filter(fits)
+            places = places.clear() if fits is None else places.filter(~fits)
+            if len(mine):
+                left = left.scatter(mine, values=False)
+                parts.append(Part(layout, lines.drop("body")[mine].hstack(redacted(read))))
+    return Parted(parts, lines if not parts else lines.filter(left))
 
 
 @dataclass
 class Columnar:
-    """Applies layouts to blocks of one source."""
+    """Knows the layouts of one source, block after block."""
 
     source: int
     kinds: Kinds
-    prefixes: Prefixes
     active: list[Layout] = field(default_factory=list)
     _idle: dict[Layout, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._heads = Heads(self.prefixes)
         grammar = self.kinds.grammars[HOT]
         self._schemas = {kind: schema_of(grammar, kind) for kind in grammar.kinds}
         self._needles = sorted({needle for needles in grammar.needles.values() for needle in needles})
@@ -66,7 +91,7 @@ class Columnar:
     def activate(self, layout: Layout) -> None:
         """Try this layout on every line from now on."""
         if layout not in self._idle:
-            self.active.append(layout)
+            self.active = [*self.active, layout]  # other threads may be reading the old list
         self._idle[layout] = 0
 
     def note(self, silent: Mapping[str, int]) -> None:
@@ -76,60 +101,43 @@ class Columnar:
                 for layout in self.kinds.layouts_of(kind):
                     self.activate(layout)
 
-    def read(self, work: pl.DataFrame) -> Hot:
-        """Return what known layouts read of a block (`WORK_SCHEMA`), learning those that are missing."""
-        cut = self._heads.cut(work)
-        parts, taken = self._apply(cut, self.active)
-        rest = _without(cut, taken)
-        fresh = self._learn(rest)
+    def complete(self, parted: Parted, tried: Sequence[Layout]) -> list[Part]:
+        """Return all that layouts read of a block: those not yet `tried`, and those to be learnt."""
+        missing = [layout for layout in self.active if layout not in tried]
+        if missing:
+            parted += apply(parted.left, missing)
+        fresh = self._learn(parted.left)
         if fresh:
-            more, also = self._apply(rest, fresh)
-            parts, taken = parts + more, taken + also
+            parted += apply(parted.left, fresh)
+        for part in parted.parts:
+            self.activate(part.layout)
         self._retire()
-        return Hot(self._frames(parts), pl.concat(taken) if taken else _nothing_taken())
+        return parted.parts
 
-    def _apply(
-        self, cut: pl.DataFrame, layouts: list[Layout]
-    ) -> tuple[list[tuple[Layout, pl.DataFrame]], list[pl.DataFrame]]:
-        """Return the lines that these layouts read, by layout, and which rows they were."""
-        parts: list[tuple[Layout, pl.DataFrame]] = []
-        taken: list[pl.DataFrame] = []
-        for lead, alike in _by_lead(layouts).items():
-            rows = cut.filter(pl.col("body").str.starts_with(lead))
-            for layout in alike:
-                if not rows.height:
-                    break
-                read, fits = decode_fitting(layout, rows["body"])
-                mine = rows if fits is None else rows.filter(fits)
-                rows = rows.clear() if fits is None else rows.filter(~fits)
-                if not mine.height:
-                    continue
-                self._idle[layout] = 0
-                taken.append(mine.select("row", "at", "headed"))
-                if not layout.kind.startswith(KNOWN):
-                    base = mine.select("row", "line", "at", "origin", *RANK_TAGS)
-                    parts.append((layout, base.hstack(_redacted(read))))
-        return parts, taken
-
-    def _frames(self, parts: list[tuple[Layout, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
+    def hot(self, parts: Sequence[Part], base: pl.DataFrame) -> Hot:
+        """Return the parts as frames by kind; `base` has line, at and origin of every row of the block."""
         frames: dict[str, list[pl.DataFrame]] = {}
-        for layout, part in parts:
-            frames.setdefault(layout.kind, []).append(self.complete(layout.kind, part))
+        for layout, lines in parts:
+            if not layout.kind.startswith(KNOWN):
+                placed = lines.hstack([column.gather(lines["row"]) for column in base])
+                frames.setdefault(layout.kind, []).append(self.completed(layout.kind, placed))
         joined = {}
         for kind, found in frames.items():
             joined[kind] = found[0] if len(found) == 1 else pl.concat(found).sort("row", maintain_order=True)
-        return joined
+        taken = [part.lines.select("row", "headed") for part in parts]
+        return Hot(joined, pl.concat(taken) if taken else _nothing_taken())
 
-    def complete(self, kind: str, part: pl.DataFrame) -> pl.DataFrame:
+    def completed(self, kind: str, part: pl.DataFrame) -> pl.DataFrame:
         """Return a part with every column of its kind; what its lines do not name is null."""
-        present = set(part.columns)
-        columns = (
-            pl.col(name) if name in present else pl.lit(None, dtype=dtype).alias(name)
-            for name, dtype in self._schemas[kind].items()
-        )
-        source = pl.lit(self.source, dtype=pl.UInt32).alias("source")
-        base = (name for name in BASE_SCHEMA.names() if name != "source")
-        return part.select("row", source, *base, *columns)
+        wanted = {"row": pl.UInt32(), **BASE_SCHEMA, **self._schemas[kind]}
+
+        def column(name: str, dtype: pl.DataType) -> pl.Series:
+            if name in part.columns:
+                return part[name]
+            value = self.source if name == "source" else None
+            return pl.Series(name, [value], dtype=dtype).new_from_index(0, part.height)
+
+        return pl.DataFrame([column(*item) for item in wanted.items()])
 
     def frame_of(self, kind: str, rows: list[dict[str, object]]) -> pl.DataFrame:
         """Return lines of a kind that were read one by one as a part like the columnar ones."""
@@ -157,12 +165,9 @@ class Columnar:
         """Forget layouts that hit nothing for long, the longest idle first."""
         for layout in self.active:
             self._idle[layout] += 1
-        self.active.sort(key=lambda layout: self._idle[layout])
-        for layout in self.active[MAX_ACTIVE:]:
-            del self._idle[layout]
-        del self.active[MAX_ACTIVE:]
-        while self.active and self._idle[self.active[-1]] > _IDLE:
-            del self._idle[self.active.pop()]
+        ordered = sorted(self.active, key=lambda layout: self._idle[layout])
+        self.active = [layout for layout in ordered[:MAX_ACTIVE] if self._idle[layout] <= _IDLE]
+        self._idle = {layout: self._idle[layout] for layout in self.active}
 
 
 def _by_lead(layouts: Iterable[Layout]) -> dict[str, list[Layout]]:
@@ -172,21 +177,12 @@ def _by_lead(layouts: Iterable[Layout]) -> dict[str, list[Layout]]:
     return found
 
 
-def _without(cut: pl.DataFrame, taken: list[pl.DataFrame]) -> pl.DataFrame:
-    """Return the rows that were not taken."""
-    if not taken:
-        return cut
-    free = pl.repeat(value=True, n=int(cut["row"][-1]) + 1, eager=True)
-    for part in taken:
-        free.scatter(part["row"], values=False)
-    return cut.filter(free.gather(cut["row"]))
-
-
 def _nothing_taken() -> pl.DataFrame:
-    return pl.DataFrame(schema={"row": pl.UInt32(), "at": pl.Datetime("us"), "headed": pl.Boolean()})
+    return pl.DataFrame(schema={"row": pl.UInt32(), "headed": pl.Boolean()})
 
 
-def _redacted(columns: pl.DataFrame) -> pl.DataFrame:
+def redacted(columns: pl.DataFrame) -> pl.DataFrame:
+    """Return columns with the secrets in their texts hidden."""
     texts = [name for name, dtype in columns.schema.items() if dtype == pl.String()]
     return (
         columns.with_columns(redact_series(columns[name]).alias(name) for name in texts) if texts else columns

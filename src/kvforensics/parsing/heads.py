@@ -1,132 +1,209 @@
 """Prefixes by column: where the time stands at a fixed place, what follows it occurs again and again.
 
-So the time is tested for all lines at once, and the rest of each prefix is read once for every text that
-occurs.
+Lines of one moment stand together, so a time is tested and read once for each run of equal ones; the rest
+of a prefix is read once for every text that occurs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from kvforensics.events import RANK_TAGS, Ranks
+from kvforensics.events import NO_RANKS, RANK_TAGS
+from kvforensics.parsing.native import Beginning
 from kvforensics.parsing.terminals import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kvforensics.parsing.prefix import Form, Prefixes
+    from kvforensics.parsing.prefix import Form, Head, Prefixes
 
 _REMEMBERED = 50_000
+_SHORT = 12  # bytes of a text that polars keeps beside its length: such texts are compared at once
+_FIRST = datetime(1, 1, 1)  # noqa: DTZ001 - Python has no year 0
+_STAMP = "%Y-%m-%d %H:%M:%S"
 
 
-class Tail(NamedTuple):
-    """What stands behind the time of a prefix."""
+class Times(NamedTuple):
+    """The times that lines print: one a run of lines with the same, local, whole seconds, null for none."""
 
-    fraction_us: int
-    ranks: Ranks
+    local: pl.Series
+    run: pl.Series  # of each line, its place in `local`
+
+    def of_lines(self) -> pl.Series:
+        """Return the time of each line."""
+        return self.local.gather(self.run)
 
 
-_Tails = tuple[pl.Series, dict[str, Tail]]  # of one form: what follows the time, what each text of it says
+class Heads(NamedTuple):
+    """What stands before the bodies of a block's lines.
+
+    `lines` holds the lines whose beginning is understood: `row`, `headed` (there is a prefix), `body`, and
+    those of the rank tags that any line names. A line that begins like a prefix and is none is left out.
+    """
+
+    lines: pl.DataFrame
+    times: Times
+    fraction_us: pl.Series | None  # of every line; None where no prefix says any
 
 
-@dataclass
-class Heads:
-    """Reads the prefixes of blocks."""
+@dataclass(frozen=True, slots=True)
+class _Tails:
+    """What the known texts behind the time of one form say, by their place in `dtype`."""
 
-    prefixes: Prefixes
-    _tails: dict[tuple[str, str], Tail | None] = field(default_factory=dict)
+    dtype: pl.Enum
+    understood: pl.Series
+    tags: dict[str, pl.Series]  # of the tags that any names
+    fraction_us: pl.Series | None
 
-    def __post_init__(self) -> None:
-        self._forms = self.prefixes.forms
-        grammar = self.prefixes.grammar
-        self._tests = {
-            form.column: f"^{escaped(form.lead)}(?:{grammar.regex(form.column)})" for form in self._forms
-        }
-
-    def cut(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Return the lines whose beginning is understood, with what it says.
-
-        Takes `text` and `timed` and gives `headed` (there is a prefix), `body` and the rank tags instead;
-        adds fractions of a second to `at` where it is the line's own. A line that begins like a prefix and
-        is none is left out.
-        """
-        text = pl.col("text")
-        ends = sorted({(form.lead, form.close) for form in self._forms})
-        head = pl.coalesce(
-            pl.when(text.str.starts_with(lead)).then(text.str.find(close, literal=True) + len(close))
-            for lead, close in ends
+    @classmethod
+    def of(cls, heads: dict[str, Head | None]) -> _Tails:
+        found = list(heads.values())
+        ranks = [NO_RANKS if head is None else head.ranks for head in found]
+        named = zip(RANK_TAGS, zip(*ranks, strict=True), strict=False)
+        tags = {tag: values for tag, values in named if any(value is not None for value in values)}
+        micros = [h.inner_at.microsecond if h is not None and h.inner_at is not None else 0 for h in found]
+        return cls(
+            pl.Enum(list(heads)),
+            pl.Series([head is not None for head in found], dtype=pl.Boolean),
+            {tag: pl.Series(tag, values, dtype=pl.Int32) for tag, values in tags.items()},
+            pl.Series(micros, dtype=pl.Int64) if any(micros) else None,
         )
-        headed = work.with_columns(head=head)
-        rest = headed["head"].is_not_null()
-        known, tails = ~rest, list[_Tails]()
+
+    def places(self, tails: pl.Series) -> pl.Series:
+        """Return the place of each text, null for an unknown one."""
+        return tails.cast(self.dtype, strict=False).to_physical().cast(pl.UInt32)
+
+
+class Known(NamedTuple):
+    """What is known of prefixes, for the scanner: a tail's number is its place in the tables, 0 for none."""
+
+    beginnings: tuple[Beginning, ...]
+    tags: dict[str, pl.Series]
+    fraction_us: pl.Series | None
+
+    @classmethod
+    def of(cls, tails: dict[Form, _Tails], patterns: dict[Form, str]) -> Known:
+        """Put together what is known of each form."""
+        beginnings, size = [], 1 + sum(len(one.understood) for one in tails.values())
+        tags: dict[str, pl.Series] = {}
+        fraction, at = pl.repeat(0, size, dtype=pl.Int64, eager=True), 1
+        for form, one in tails.items():
+            names = tuple(name.encode() for name in one.dtype.categories)
+            beginnings.append(Beginning(form, patterns[form], names, bytes(map(int, one.understood))))
+            places = pl.int_range(at, at + len(names), eager=True)
+            for tag, ranks in one.tags.items():
+                table = tags.get(tag, pl.repeat(None, size, dtype=pl.Int32, eager=True).alias(tag))
+                tags[tag] = table.scatter(places, ranks)
+            if one.fraction_us is not None:
+                fraction = fraction.scatter(places, one.fraction_us)
+            at += len(names)
+        return cls(tuple(beginnings), tags, fraction if (fraction != 0).any() else None)
+
+
+class HeadReader:
+    """Reads the prefixes of blocks. Several threads may use one."""
+
+    def __init__(self, prefixes: Prefixes) -> None:
+        self._prefixes = prefixes
+        self._forms = prefixes.forms
+        self._width = max(len(form.lead) + form.width for form in self._forms)
+        self._ends = sorted({(form.lead, form.close) for form in self._forms})
+        regex = prefixes.grammar.regex
+        self._patterns = {form: regex(form.column) for form in self._forms}
+        self._tests = {form: f"^{escaped(form.lead)}(?:{regex(form.column)})" for form in self._forms}
+        self._tails = {form: _Tails.of({}) for form in self._forms}
+        self._read: dict[Form, dict[str, Head | None]] = {form: {} for form in self._forms}
+        self._reading = Lock()
+        self.known = Known.of(self._tails, self._patterns)
+
+    def read(self, rows: pl.Series, texts: pl.Series) -> Heads:
+        """Read the beginnings of lines; `rows` are their places in the block."""
+        run, firsts = _runs(texts, self._width)
+        head, body, headed = self._parted(texts, run, firsts)
+        rest, known = headed, ~headed
+        tags: dict[str, pl.Series] = {}
+        fraction: pl.Series | None = None
+        times = Times(pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(firsts)), run)
         for form in self._forms:
+            valid = firsts.str.contains(self._tests[form])
+            if form.column == "stamp":
+                times = Times(_stamps(firsts, form, valid), run)
+            fits = valid.gather(run) & rest
+            if not fits.any():
+                continue
+            rest &= ~fits
+            tail = head.str.slice(len(form.lead) + form.width)
+            tail = tail if fits.all() else tail.zip_with(fits, pl.Series([None], dtype=pl.String))
+            said, place = self._said(form, tail, head)
+            known |= said.understood.gather(place).fill_null(value=False)
+            for tag, ranks in said.tags.items():
+                tags[tag] = _either(tags.get(tag), ranks.gather(place))
+            if said.fraction_us is not None:
+                fraction = _either(fraction, said.fraction_us.gather(place))
             if not rest.any():
                 break
-            tail, occurring = self._tails_of(form, headed, rest)
-            said = {text: found for text, found in occurring.items() if found is not None}
-            named = tail.is_not_null()
-            rest &= ~named
-            known |= named if len(said) == len(occurring) else tail.is_in(list(said)).fill_null(value=False)
-            tails.append((tail.alias(f"tail{len(tails)}"), said))
-        body = text.str.slice(pl.col("head"))
-        cut = headed.select(
-            "row",
-            "line",
-            "at",
-            "timed",
-            "origin",
-            headed=pl.col("head").is_not_null(),
-            body=body
-            if headed["head"].null_count() == 0
-            else pl.when(pl.col("head").is_null()).then(text).otherwise(body),
-        ).with_columns(tail for tail, _ in tails)
-        cut = cut.with_columns(**_said(tails)).drop("timed", *(tail.name for tail, _ in tails))
-        return cut if known.all() else cut.filter(known)
+        lines = pl.DataFrame([rows.alias("row"), headed.alias("headed"), body.alias("body"), *tags.values()])
+        return Heads(lines if known.all() else lines.filter(known), times, fraction)
 
-    def _tails_of(
-        self, form: Form, headed: pl.DataFrame, rest: pl.Series
-    ) -> tuple[pl.Series, dict[str, Tail | None]]:
-        """Return what follows the time in the prefixes of one form (else null), and what each of it says."""
-        fits = headed["text"].str.contains(self._tests[form.column]) & rest
-        start = len(form.lead) + form.width
-        cut = pl.col("text").str.slice(start, pl.col("head") - start)
-        tail = headed.select(cut if fits.all() else pl.when(fits).then(cut)).to_series()
-        occurring = tail.drop_nulls().unique().to_list()
-        if len(self._tails) >= _REMEMBERED:
-            self._tails.clear()
-        missing = [text for text in occurring if (form.column, text) not in self._tails]
-        if missing:
-            self._read(form, headed.select("text", "head", tail=tail).filter(tail.is_in(missing)))
-        return tail, {text: self._tails[form.column, text] for text in occurring}
+    def _parted(
+        self, texts: pl.Series, run: pl.Series, firsts: pl.Series
+    ) -> tuple[pl.Series, pl.Series, pl.Series]:
+        """Return prefixes without their last constant, bodies, and which lines have a prefix."""
+        head, body, headed = texts, texts, pl.repeat(value=False, n=len(texts), eager=True)
+        for lead, close in self._ends:
+            first, rest = texts.str.splitn(close, 2).struct.unnest()
+            ends = firsts.str.starts_with(lead).gather(run) & rest.is_not_null() & ~headed
+            if ends.all():
+                return first, rest, ends
+            head, body = first.zip_with(ends, head), rest.zip_with(ends, body)
+            headed |= ends
+        return head, body, headed
 
-    def _read(self, form: Form, examples: pl.DataFrame) -> None:
-        for text, end, tail in examples.unique("tail", keep="any").iter_rows():
-            head = self.prefixes.head(text[:end])
-            micros = head.inner_at.microsecond if head is not None and head.inner_at is not None else 0
-            self._tails[form.column, tail] = Tail(micros, head.ranks) if head is not None else None
+    def _said(self, form: Form, tails: pl.Series, heads: pl.Series) -> tuple[_Tails, pl.Series]:
+        """Return what texts behind the time say, and each one's place there."""
+        said = self._tails[form]
+        place = said.places(tails)
+        unknown = place.is_null() & tails.is_not_null()
+        if unknown.any():
+            examples = (
+                pl.DataFrame({"tail": tails, "head": heads}).drop_nulls("tail").unique("tail", keep="any")
+            )
+            with self._reading:
+                said = self._learnt(form, examples)
+            place = said.places(tails)
+        return said, place
 
-
-def _said(tails: list[_Tails]) -> dict[str, pl.Expr]:
-    """Return the rank tags that tails say, and the time with the fraction that they say."""
-    columns = {}
-    for place, tag in enumerate(RANK_TAGS):
-        values = [{text: found.ranks[place] for text, found in said.items()} for _, said in tails]
-        columns[tag] = _mapped(tails, values, pl.Int32())
-    fractions = [{text: found.fraction_us for text, found in said.items()} for _, said in tails]
-    if any(map(any, (each.values() for each in fractions))):
-        fraction = _mapped(tails, fractions, pl.Int64()).fill_null(0)
-        own = pl.when(pl.col("timed")).then(0).otherwise(fraction)
-        columns["at"] = pl.col("at") + pl.duration(microseconds=own)
-    return columns
+    def _learnt(self, form: Form, examples: pl.DataFrame) -> _Tails:
+        read = self._read[form]
+        if len(read) + examples.height > _REMEMBERED:
+            read.clear()
+        for tail, head in examples.iter_rows():
+            if tail not in read:
+                read[tail] = self._prefixes.head(head + form.close)
+        self._tails[form] = _Tails.of(read)
+        self.known = Known.of(self._tails, self._patterns)
+        return self._tails[form]
 
 
-def _mapped(tails: list[_Tails], values: Sequence[Mapping[str, int | None]], dtype: pl.DataType) -> pl.Expr:
-    found = [
-        pl.col(tail.name).replace_strict(list(each), list(each.values()), default=None, return_dtype=dtype)
-        for (tail, _), each in zip(tails, values, strict=True)
-        if any(value is not None for value in each.values())
-    ]
-    return pl.coalesce(found) if found else pl.lit(None, dtype=dtype)
+def _runs(texts: pl.Series, width: int) -> tuple[pl.Series, pl.Series]:
+    """Return each line's run of lines with an equal beginning, and the first line of each run."""
+    differs = pl.repeat(value=False, n=len(texts), eager=True)
+    for at in range(0, width, _SHORT):
+        piece = texts.str.slice(at, min(_SHORT, width - at))
+        differs |= piece.ne_missing(piece.shift())
+    if len(differs):
+        differs = differs.scatter(0, values=True)
+    return differs.cum_sum().cast(pl.UInt32) - 1, texts.filter(differs)
+
+
+def _stamps(firsts: pl.Series, form: Form, valid: pl.Series) -> pl.Series:
+    local = firsts.str.slice(len(form.lead), form.width)
+    times = local.str.to_datetime(_STAMP, time_unit="us", strict=False)
+    return times.set((~valid | (times < _FIRST)).fill_null(value=True), None)
+
+
+def _either(first: pl.Series | None, second: pl.Series) -> pl.Series:
+    return second if first is None else first.zip_with(first.is_not_null(), second)

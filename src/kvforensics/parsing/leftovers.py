@@ -93,10 +93,10 @@ class Leftovers:
         """Know these shapes already."""
         self._shapes.resume(shapes)
 
-    def read(self, rows: pl.DataFrame, taken: pl.DataFrame, work: pl.DataFrame) -> Read:
-        """Read the left-over rows of a block; `taken` are the others."""
+    def read(self, rows: pl.DataFrame, taken: pl.DataFrame, origins: pl.Series) -> Read:
+        """Read the left-over rows of a block; `taken` are the others, `origins` those of all rows."""
         read = Read()
-        self._headed = cache(lambda: _rows_by_origin(taken, work))
+        self._headed = cache(lambda: _rows_by_origin(taken, origins))
         for values in rows.select(Row._fields).iter_rows():
             self._record(Row(*values), read)
         self._pass_on()
@@ -239,10 +239,10 @@ def _inherited(known: Known, opened: Opened) -> Known:
     return known._replace(fields={**known.fields, **missing}) if missing else known
 
 
-def _rows_by_origin(taken: pl.DataFrame, work: pl.DataFrame) -> dict[int, list[int]]:
+def _rows_by_origin(taken: pl.DataFrame, origins: pl.Series) -> dict[int, list[int]]:
     """Return the rows with a prefix that layouts read, by origin, in order."""
     rows = taken.filter("headed")["row"].sort()
     found: dict[int, list[int]] = {}
-    for origin, row in zip(work["origin"].gather(rows).to_list(), rows.to_list(), strict=True):
+    for origin, row in zip(origins.gather(rows).to_list(), rows.to_list(), strict=True):
         found.setdefault(origin, []).append(row)
     return found

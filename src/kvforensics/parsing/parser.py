@@ -6,57 +6,106 @@ grammars. Neither the order of the lines nor the places where blocks are cut cha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from kvforensics.events import SEEN_SCHEMA, EventBlock
+from kvforensics.parsing import native
 from kvforensics.parsing.clock import Clock
-from kvforensics.parsing.columnar import WORK_SCHEMA, Columnar
+from kvforensics.parsing.columnar import Columnar, Part, Parted, apply, redacted
+from kvforensics.parsing.heads import HeadReader, Times
 from kvforensics.parsing.kinds import kinds
 from kvforensics.parsing.leftovers import Leftovers
 from kvforensics.parsing.prefix import prefixes
 from kvforensics.parsing.segments import plain_series
+from kvforensics.records import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kvforensics.events import Event
-    from kvforensics.records import Origins, Source
+    from kvforensics.parsing.heads import Heads, Known
+    from kvforensics.parsing.layouts import Layout
+    from kvforensics.parsing.native import Scanned
+    from kvforensics.records import Origins
+
+
+class Prepared(NamedTuple):
+    """A block of records so far as it can be read without knowing what came before it."""
+
+    frame: pl.DataFrame
+    tried: Sequence[Layout]
+    times: Times
+    fraction_us: pl.Series | None
+    parted: Parted
 
 
 class Parser:
-    """Turns the record frames of one source, in their order, into event blocks."""
+    """Turns the record frames of one source, in their order, into event blocks.
+
+    `feed` reads a block; so do `prepare`, which threads may call for several blocks at once, and `finish`,
+    which wants them in their order.
+    """
 
     def __init__(self, source_index: int, source: Source, origins: Origins, tz: str = "UTC") -> None:
         self._index = source_index
         self._source = source
+        self._lines = Source(source.path)  # what the lines tell of the source; it has it from `close` on
         self._clock = Clock(tz)
-        self._columnar = Columnar(source_index, kinds(), prefixes())
+        self._heads = HeadReader(prefixes())
+        self._columnar = Columnar(source_index, kinds())
         self._leftovers = Leftovers(source_index, origins, kinds(), prefixes(), self._clock)
-        self._stamp = next(form for form in prefixes().forms if form.column == "stamp")
 
     def feed(self, frame: pl.DataFrame) -> EventBlock:
         """Read one block of records (`records.RECORD_SCHEMA`)."""
+        return self.finish(self.prepare(frame))
+
+    def prepare(self, frame: pl.DataFrame) -> Prepared:
+        """Read what layouts read of a block (`records.RECORD_SCHEMA`)."""
+        tried = tuple(self._columnar.active)
+        texts, own = plain_series(frame["message"]), frame["extra"].is_null()
+        if not own.all():  # systemd's own records are no lines of a server
+            texts = texts.zip_with(own, pl.Series([None], dtype=pl.String))
+        known = self._heads.known
+        scanned = native.scan(texts, known.beginnings, tried)
+        if scanned is None:
+            rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
+            heads = self._heads.read(rows, texts)
+            return Prepared(frame, tried, heads.times, heads.fraction_us, apply(heads.lines, tried))
+        heads = self._heads.read(scanned.left, texts.gather(scanned.left))
+        parts = [Part(layout, redacted(_with_tags(lines, known))) for layout, lines in scanned.taken]
+        fraction = _fractions(scanned, known, heads)
+        parted = Parted(parts, heads.lines.clear()) + apply(heads.lines, tried)
+        return Prepared(frame, tried, Times(scanned.local, scanned.run), fraction, parted)
+
+    def finish(self, prepared: Prepared) -> EventBlock:
+        """Read the rest of the next block, line by line."""
+        frame = prepared.frame
         if not frame.height:
             return EventBlock()
-        work = self._work(frame)
-        own = frame["extra"].is_null()  # systemd's own records are no lines of a server
-        hot = self._columnar.read(work if own.all() else work.filter(own))
-        at = work["at"].clone()
-        at.scatter(hot.taken["row"], hot.taken["at"])
-        left = pl.repeat(value=True, n=frame.height, eager=True)
-        left.scatter(hot.taken["row"], values=False)
-        rows = frame.with_columns(work["row"], inner=work["at"]).filter(left)
-        read = self._leftovers.read(rows, hot.taken, work)
+        parts = self._columnar.complete(prepared.parted, prepared.tried)
+        inner = self._inner(prepared)
+        at = _with_fraction(inner, prepared).clone()
+        hot = self._columnar.hot(parts, pl.DataFrame([frame["line"], at.alias("at"), frame["origin"]]))
+        left = pl.repeat(value=True, n=frame.height, eager=True).scatter(hot.taken["row"], values=False)
+        rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
+        rest = frame.with_columns(rows.alias("row"), inner.alias("inner")).filter(left)
+        read = self._leftovers.read(rest, hot.taken, frame["origin"])
         self._columnar.note(read.silent)
-        at.scatter(read.rows, pl.Series(read.at, dtype=pl.Datetime("us")))
+        at = at.scatter(read.rows, pl.Series(read.at, dtype=pl.Datetime("us")))
         ours = pl.repeat(value=False, n=frame.height, eager=True)
-        ours.scatter(hot.taken["row"], hot.taken["headed"])
-        ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean))
-        seen = frame.select("source", "line", "origin").with_columns(at=at, ours=ours)
+        ours = ours.scatter(hot.taken["row"], hot.taken["headed"])
+        ours = ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean))
         self._note_times(at, frame["at"])
         self._note_damage(read.events, frame)
+        columns = {
+            "source": frame["source"],
+            "line": frame["line"],
+            "at": at,
+            "origin": frame["origin"],
+            "ours": ours,
+        }
         return EventBlock(
             rare=read.events,
             hot=self._joined(hot.frames, read.hot),
@@ -64,12 +113,27 @@ class Parser:
             understood=hot.taken.height + read.understood,
             unknown=read.unknown,
             shapes=read.shapes,
-            seen=seen.select(SEEN_SCHEMA.names()),
+            seen=pl.DataFrame(columns, schema=SEEN_SCHEMA),
         )
 
     def close(self) -> EventBlock:
-        """Return what was still held back: nothing, since every line is read by itself."""
+        """Let the source say what its lines told of it. Nothing is held back, so the block is empty."""
+        source, lines = self._source, self._lines
+        if source.time_basis != "carrier" and lines.time_basis != "none":
+            source.time_basis = lines.time_basis
+        source.first_at = min(
+            (at for at in (source.first_at, lines.first_at) if at is not None), default=None
+        )
+        source.last_at = max((at for at in (source.last_at, lines.last_at) if at is not None), default=None)
+        for damage in lines.damaged.values():
+            source.add_damage(damage.kind, damage.first_line, damage.count)
+        self._lines = Source(source.path)
         return EventBlock()
+
+    @property
+    def knows_layouts(self) -> bool:
+        """Whether any layout is known yet; until then nothing is won by preparing blocks ahead."""
+        return bool(self._columnar.active)
 
     @property
     def is_between(self) -> bool:
@@ -80,29 +144,16 @@ class Parser:
         """Go on with a source of which these shapes were counted, as far as `is_between` was true."""
         self._leftovers.resume(shapes)
 
-    def _work(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the block with its times filled from the lines where the carrier has none."""
-        at, text = frame["at"], plain_series(frame["message"])
-        timed = at.is_not_null()
-        if not timed.all():
-            start, width = len(self._stamp.lead), self._stamp.width
-            local = text.str.slice(start, width)
-            local = local.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False)
-            local = local.set(timed, None) if timed.any() else local
-            inner = self._clock.utc_of(local)
-            at = at.zip_with(timed, inner) if timed.any() else inner
-        rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
-        return pl.DataFrame(
-            [
-                rows.alias("row"),
-                frame["line"],
-                at.alias("at"),
-                timed.alias("timed"),
-                frame["origin"],
-                text.alias("text"),
-            ],
-            schema=WORK_SCHEMA,
-        )
+    def _inner(self, prepared: Prepared) -> pl.Series:
+        """Return the time of each record in UTC: the carrier's, else the one that its line prints."""
+        carried, times = prepared.frame["at"], prepared.times
+        missing = carried.null_count()
+        if not missing:
+            return carried
+        if missing == len(carried):
+            return times._replace(local=self._clock.utc_of(times.local)).of_lines()
+        timed = carried.is_not_null()
+        return carried.zip_with(timed, self._clock.utc_of(times.of_lines().set(timed, None)))
 
     def _joined(
         self, columnar: dict[str, pl.DataFrame], single: dict[str, list[dict[str, object]]]
@@ -110,30 +161,59 @@ class Parser:
         """Return the hot frames of both ways, in the order of the lines."""
         frames = dict(columnar)
         for kind, rows in single.items():
-            part = self._columnar.complete(kind, self._columnar.frame_of(kind, rows))
+            part = self._columnar.completed(kind, self._columnar.frame_of(kind, rows))
             known = frames.get(kind)
             joined = part if known is None else pl.concat([known, part])
             frames[kind] = joined.sort("row", maintain_order=True)
         return {kind: frame.drop("row") for kind, frame in sorted(frames.items())}
 
     def _note_damage(self, events: Iterable[Event], frame: pl.DataFrame) -> None:
-        """Let the source say where a settings line was cut, and where the journal dropped messages."""
+        """Note where a settings line was cut, and where the journal dropped messages."""
         for event in events:
             if event.kind == "server_args" and event.fields.get("truncated"):
-                self._source.add_damage("truncated_repr", event.line)
+                self._lines.add_damage("truncated_repr", event.line)
             elif event.kind == "suppressed":
                 carrier = frame.filter(pl.col("line") == event.line)["damage"]
                 if "rate_limited" not in carrier:
-                    self._source.add_damage("rate_limited", event.line)
+                    self._lines.add_damage("rate_limited", event.line)
 
     def _note_times(self, at: pl.Series, carried: pl.Series) -> None:
-        """Let the source say when it began and ended where only its lines tell."""
-        if self._source.time_basis == "carrier" or carried.null_count() < len(carried):
+        """Note when the source began and ended, up to the first record whose time the carrier tells."""
+        lines = self._lines
+        if lines.time_basis == "carrier" or carried.null_count() < len(carried):
+            lines.time_basis = "carrier"
             return
-        first, last = at.min(), at.max()
-        if first is None or last is None:
-            return
-        known_first, known_last = self._source.first_at, self._source.last_at
-        self._source.time_basis = "inner"
-        self._source.first_at = first if known_first is None else min(known_first, first)  # type: ignore[assignment]
-        self._source.last_at = last if known_last is None else max(known_last, last)  # type: ignore[assignment]
+        first: Any = at.min()
+        last: Any = at.max()
+        if first is not None:
+            lines.time_basis = "inner"
+            lines.first_at = first if lines.first_at is None else min(lines.first_at, first)
+            lines.last_at = last if lines.last_at is None else max(lines.last_at, last)
+
+
+def _with_fraction(inner: pl.Series, prepared: Prepared) -> pl.Series:
+    """Return the times with the fractions of a second that lines print, where the time is the line's own."""
+    if prepared.fraction_us is None:
+        return inner
+    fraction = prepared.fraction_us.fill_null(0).set(prepared.frame["at"].is_not_null(), 0)
+    return inner + fraction.cast(pl.Duration("us"))
+
+
+def _with_tags(lines: pl.DataFrame, known: Known) -> pl.DataFrame:
+    """Return lines that were scanned with what their prefixes say."""
+    tail = lines["tail"]
+    tags = [table.gather(tail).alias(tag) for tag, table in known.tags.items()]
+    own = [column for column in lines if column.name != "tail"]
+    return pl.DataFrame([*own, (tail > 0).alias("headed"), *tags])
+
+
+def _fractions(scanned: Scanned, known: Known, heads: Heads) -> pl.Series | None:
+    if known.fraction_us is None and heads.fraction_us is None:
+        return None
+    fraction = pl.repeat(0, len(scanned.run), dtype=pl.Int64, eager=True)
+    if heads.fraction_us is not None:
+        fraction = fraction.scatter(scanned.left, heads.fraction_us.fill_null(0))
+    if known.fraction_us is not None:
+        for _, lines in scanned.taken:
+            fraction = fraction.scatter(lines["row"], known.fraction_us.gather(lines["tail"]))
+    return fraction

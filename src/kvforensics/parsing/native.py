@@ -1,0 +1,166 @@
+"""The lines of a block read once over their bytes, by the same layouts: `_scan.c` where it could be built.
+
+It takes a line only where the expressions of the columnar way would say the same, and leaves them the
+others. It is never needed: without it, or with KVFORENSICS_NATIVE=0, the expressions read all lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from kvforensics.parsing.layouts import Slot
+from kvforensics.parsing.terminals import holds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvforensics.parsing.layouts import Layout
+    from kvforensics.parsing.prefix import Form
+
+PROGRAM = 1  # the form of a program; a scanner that was built for another one is not used
+MAX_ROWS = 1 << 31
+MOST_LAYOUTS = 64
+_RUN = re.compile(r"\(\?:\[(?:[^\[\]\\]|\\[\]\[\\^-])+\]\+\)")
+_DIGITS, _DECIMAL, _TRUTH = "(?:[0-9]+)", r"(?:-?[0-9]+\.[0-9]+)", "(?:True|False)"
+_NUMBERS = {_DIGITS: (b"i", "INT"), _DECIMAL: (b"f", "FLOAT"), _TRUTH: (b"b", "BOOL")}
+_MASK = re.compile(r"\[0-9\]\{([0-9])\}|([^\\\[\](){}.*+?|^$])")
+
+Program = tuple[bytes, tuple[bytes, ...], bytes]
+
+
+class Beginning(NamedTuple):
+    """A form of prefix: its texts behind the time, and which of them are prefixes."""
+
+    form: Form
+    pattern: str  # of its time
+    tails: tuple[bytes, ...]
+    understood: bytes
+
+
+class Taken(NamedTuple):
+    """The lines of one layout: `row`, `tail` (its place, 0 for no prefix), its columns."""
+
+    layout: Layout
+    lines: pl.DataFrame
+
+
+class Scanned(NamedTuple):
+    """What was read of some lines."""
+
+    taken: list[Taken]
+    left: pl.Series  # rows
+    local: pl.Series  # times, one a run of lines; the first is null
+    run: pl.Series  # of each line
+
+
+def _scanner() -> Any:
+    """Return the compiled module, or None."""
+    try:
+        from kvforensics.parsing import _scan  # noqa: PLC0415 - it may not have been built
+    except ImportError:
+        return None
+    return _scan if PROGRAM == _scan.PROGRAM else None
+
+
+SCANNER = _scanner()
+
+
+def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> Scanned | None:
+    """Read lines; None where only the expressions can."""
+    forms = tuple(map(_form, beginnings))
+    programs = [(layout, program) for layout in layouts if (program := _program(layout)) is not None]
+    programs = programs[:MOST_LAYOUTS]
+    if SCANNER is None or not programs or None in forms or len(texts) >= MAX_ROWS or not is_wanted():
+        return None
+    found = SCANNER.scan(texts.__arrow_c_stream__(None), forms, tuple(program for _, program in programs))
+    if found is None:
+        return None
+    parts, left, local, run = found
+    taken = [_taken(programs[place][0], rows, tails, columns) for place, rows, tails, columns in parts]
+    return Scanned(taken, _series(left), _series(local), _series(run))
+
+
+def is_wanted() -> bool:
+    """Whether the user lets compiled code read."""
+    return os.environ.get("KVFORENSICS_NATIVE", "1") != "0"
+
+
+class _Exported:
+    """A column on its way to polars."""
+
+    def __init__(self, capsules: tuple[Any, Any]) -> None:
+        self._capsules = capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        return self._capsules
+
+
+def _series(capsules: tuple[Any, Any]) -> pl.Series:
+    return pl.Series(_Exported(capsules))
+
+
+def _taken(layout: Layout, rows: Any, tails: Any, columns: tuple[Any, ...]) -> Taken:
+    slots = [item for item in layout.items if isinstance(item, Slot) and item.column]
+    made = [_series(rows).alias("row"), _series(tails).alias("tail")]
+    for slot, capsules in zip(slots, columns, strict=True):
+        values = _series(capsules).alias(str(slot.column))
+        made.append(values.cast(pl.Boolean) if slot.terminal == "BOOL" else values)
+    lines = pl.DataFrame(made)
+    constants = [pl.lit(value).alias(column) for column, value in layout.constants]
+    return Taken(layout, lines.with_columns(constants) if constants else lines)
+
+
+@lru_cache(maxsize=1024)
+def _program(layout: Layout) -> Program | None:
+    """Return a layout as the scanner reads it, or None where a slot needs more than it knows."""
+    if layout.rivals or layout.barred or not layout.lead:
+        return None
+    items = [_item(item) for item in layout.items]
+    if any(item is None for item in items):
+        return None
+    known = [item for item in items if item is not None]
+    return (
+        b"".join(kind for kind, _, _ in known),
+        tuple(text for _, text, _ in known),
+        bytes(c for _, _, c in known),
+    )
+
+
+def _item(item: str | Slot) -> tuple[bytes, bytes, bool] | None:
+    if isinstance(item, str):
+        return b"c", item.encode(), False
+    kind, terminal = _NUMBERS.get(item.pattern, (b"", ""))
+    if kind and (item.column is None or item.terminal == terminal):
+        return kind, b"", item.column is not None
+    if item.column is None and item.width is None and _RUN.fullmatch(item.pattern):
+        table = bytes(holds(item.characters, chr(min(byte, 0x80))) for byte in range(256))
+        return b"s", table, False
+    return None
+
+
+def _form(beginning: Beginning) -> tuple[Any, ...] | None:
+    mask = _mask(beginning.pattern)
+    if mask is None or len(mask) != beginning.form.width:
+        return None
+    form = beginning.form
+    stamped = form.column == "stamp"
+    return form.lead.encode(), mask, form.close.encode(), stamped, beginning.tails, beginning.understood
+
+
+@lru_cache(maxsize=64)
+def _mask(pattern: str) -> bytes | None:
+    """Return a pattern of digits at fixed places with a 0 for each digit, or None for any other pattern."""
+    bare = pattern.replace("(?:", "").replace(")", "")
+    mask, at = "", 0
+    while at < len(bare):
+        found = _MASK.match(bare, at)
+        if found is None or found[2] == "0":
+            return None
+        mask += "0" * int(found[1]) if found[1] else found[2]
+        at = found.end()
+    return mask.encode()

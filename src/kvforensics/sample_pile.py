@@ -1,0 +1,64 @@
+"""Frames that pile up until it is worth merging them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from kvforensics.sample_buckets import is_one
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LOOSE_ROWS = 50_000  # unmerged rows that may pile up
+
+
+class Pile:
+    """Frames that are merged only when they have grown well beyond what was merged already."""
+
+    def __init__(self, merged: pl.DataFrame, merger: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+        self.merged = merged
+        self._merger = merger
+        self._loose: list[pl.DataFrame] = []
+        self._rows = 0
+
+    def add(self, frame: pl.DataFrame) -> bool:
+        """Take a frame; true when it is time to merge."""
+        self._loose.append(frame)
+        self._rows += len(frame)
+        return self._rows > LOOSE_ROWS + len(self.merged)
+
+    def change(self, column: pl.Expr) -> None:
+        """Change a column of all frames, merged ones too; they must be merged again."""
+        self._loose = [frame.with_columns(column) for frame in (self.merged, *self._loose)]
+        self.merged = self.merged.clear()
+
+    def distinct(self, key: list[str], enough: int) -> int:
+        """Return how many rows there will be once all are merged, counted beyond `enough`."""
+        frames = [self.merged, *self._loose]
+        if sum(frame.height for frame in frames) <= enough:
+            return enough
+        return distinct(frames, key)
+
+    def merge(self) -> None:
+        """Merge all frames into `merged`."""
+        if self._loose:
+            self.merged = self._merger(pl.concat([self.merged, *self._loose]))
+            self._loose, self._rows = [], 0
+
+
+def distinct(frames: Sequence[pl.DataFrame], key: Sequence[str]) -> int:
+    """Return how many rows of frames differ in a key of whole numbers."""
+    columns = {name: pl.concat([frame[name] for frame in frames]) for name in key}
+    packed, size = pl.repeat(0, sum(frame.height for frame in frames), dtype=pl.Int64, eager=True), 1
+    for column in columns.values():
+        if is_one(column):
+            continue
+        least = int(column.min()) - 1  # type: ignore[arg-type]
+        spread = int(column.max()) - least + 1  # type: ignore[arg-type]
+        packed += (column.cast(pl.Int64).fill_null(least) - least) * size
+        size *= spread
+    if size < 1 << 62:
+        return packed.n_unique()
+    return pl.DataFrame(columns).n_unique()
