@@ -4,6 +4,7 @@ import io
 import os
 import sys
 import zipfile
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -101,6 +102,17 @@ def test_live_asks_for_what_the_unit_switch_hides(journalctl):
     ):
         assert match in matches
     assert asked().count("+") == len(unit_matches("x")) // 2
+
+
+def test_journalctl_leaves_out_what_nobody_asked_for(tmp_path, journalctl):
+    asked = journalctl()
+    day = datetime(2026, 5, 20, 14, 3, 11, 500_000)
+    (tmp_path / "a.journal").write_bytes(HEADER)
+    for name in ("journal://sglang", tmp_path / "a.journal"):
+        read_path(name, since=day, until=day + timedelta(hours=1))
+        assert {"--since=@1779285791", "--until=@1779289392"} <= set(asked())
+        read_path(name)
+        assert not any(word.startswith(("--since", "--until")) for word in asked())
 
 
 def test_a_units_name_is_one_argument():

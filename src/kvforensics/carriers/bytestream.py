@@ -16,6 +16,8 @@ from kvforensics.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from kvforensics.carriers.journal_files import Span
+
 CHUNK_BYTES = 1 << 20
 _BOMS = (
     (codecs.BOM_UTF8, None),
@@ -26,18 +28,19 @@ _BOMS = (
 )
 
 
-def raw_chunks(path: str) -> tuple[Iterator[bytes], int | None]:
+def raw_chunks(path: str, asked: Span = (None, None)) -> tuple[Iterator[bytes], int | None]:
     """Open an input and return its bytes in pieces, and its size where it has one.
 
     `-` is standard input, a URL an object in a store, `journal://UNIT` this machine's journal, and
-    `archive!member` a file in an archive. Raises InputError when it cannot be opened or is no file.
+    `archive!member` a file in an archive. Of a journal, what is not of the time `asked` for may be left out.
+    Raises InputError when it cannot be opened or is no file.
     """
     if path == spool.STDIN:
         return _standard_input(), None
     if is_remote(path):
         return open_remote(path)
     if is_journal(path):
-        return journal_chunks(path), None
+        return journal_chunks(path, asked=asked), None
     found = split_member(path)
     if found is not None:
         return contents(path, *found)

@@ -10,14 +10,17 @@ import os
 import re
 import subprocess
 import tempfile
-from typing import IO, TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from kvforensics.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+Span: TypeAlias = "tuple[datetime | None, datetime | None]"  # naive UTC
 CHUNK_BYTES = 1 << 20
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - naive UTC, as all times here
 LIVE = "journal://"  # in front of a unit: the journal of this machine
 MAGIC = b"LPKSHHRH"
 _SUFFIXES = (".journal", ".journal~")
@@ -57,13 +60,25 @@ def is_part_of_folder(path: str) -> bool:
     return path.endswith(_SUFFIXES) and is_journal_file(path)
 
 
-def journal_chunks(path: str, shown: str | None = None) -> Iterator[bytes]:
+def journal_chunks(path: str, shown: str | None = None, asked: Span = (None, None)) -> Iterator[bytes]:
     """Yield the export of a journal file, of a folder of them, or of `journal://UNIT` on this machine.
 
-    `shown` is the name of a file that is a copy. Raises InputError when journalctl is not installed, and
+    `shown` is the name of a file that is a copy; of what is before or after `asked` nobody wants to know, so
+    that journalctl need not write it. Raises InputError when journalctl is not installed, and
     OSError when it fails.
     """
-    return _run([*_COMMAND, *_arguments(path)], shown or path)
+    return _run([*_COMMAND, *_during(asked), *_arguments(path)], shown or path)
+
+
+def _during(asked: Span) -> list[str]:
+    """Return journalctl's options for a span of time, in whole seconds around it."""
+    since, until = asked
+    words = [] if since is None else [f"--since=@{_seconds(since)}"]
+    return words if until is None else [*words, f"--until=@{_seconds(until) + 1}"]
+
+
+def _seconds(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(seconds=1)
 
 
 def _arguments(path: str) -> list[str]:

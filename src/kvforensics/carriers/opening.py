@@ -65,7 +65,7 @@ def open_source(path: str, options: Options, origins: Origins, index: int) -> Op
     Raises InputError when nothing of it can be read, UsageError for an unknown `options.carrier`.
     What goes wrong later (the file is cut off or a disk fails) is damage of the source, no exception.
     """
-    raw, size = raw_chunks(path)
+    raw, size = raw_chunks(path, (options.since, options.until))
     return open_stream(raw, size, path, options, origins, index)
 
 
