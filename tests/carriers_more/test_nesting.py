@@ -125,6 +125,21 @@ def test_quotes_and_fences():
     assert indented.messages == ["[2026-05-20 14:03:11] a", "", "  File x", "b"]
 
 
+def test_an_indented_paste_between_fences_and_words():
+    lines = [
+        b"Here is my log:",
+        b"",
+        b"```text",
+        *(b"    sglang-1  | line %d" % n for n in range(9)),
+        b"```",
+        b"Why?",
+    ]
+    reading = read(lines)
+    assert reading.source.layers == ("quoted", "compose")
+    assert reading.messages[3:-2] == [f"line {n}" for n in range(9)]
+    assert (reading.messages[0], reading.messages[-1]) == ("Here is my log:", "Why?")
+
+
 def test_a_log_with_tracebacks_is_not_indented_text():
     lines = [b"Traceback (most recent call last):", *[b"  File x"] * 30]
     assert read(lines).messages[1] == "  File x"

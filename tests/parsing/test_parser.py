@@ -116,9 +116,13 @@ def test_two_records_in_one_line_are_two(parse: Callable[..., EventBlock]) -> No
         "a:  0%| | 0/2 [00:00<?, ?it/s]a:  50%|# | 1/2 [00:00<00:00,  9.91it/s]",
         "    17\t",  # `cat -n`
         "17:",
+        "    May 20 14:03:11 gpu01 python3[71]: ",
+        "    sglang-1  | 2026-05-20T14:03:11.123456789Z ",
+        "    sglang-1  | ",
+        "  [pod/sglang-0/server] ",
     ],
 )
-def test_a_record_behind_a_bar_without_a_line_end(bar: str, parse: Callable[..., EventBlock]) -> None:
+def test_a_record_behind_a_bar_or_an_indented_prefix(bar: str, parse: Callable[..., EventBlock]) -> None:
     block = parse(bar + HEAD + LOAD, bar + HEAD + DECODE)
     assert kinds_of(block.rare) == ["load_begin"]
     assert block.rare[0].ranks.tp == 0

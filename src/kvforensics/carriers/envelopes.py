@@ -110,6 +110,7 @@ class Quoted:
 
     name = "quoted"
     _quote: ClassVar[re.Pattern[bytes]] = compiled(_QUOTE)
+    _fence: ClassVar[re.Pattern[bytes]] = compiled(r"^ {0,3}(?:> ?)*```")
     _aside: ClassVar[re.Pattern[bytes]] = compiled(r"^ {0,3}(?:> ?)*```|^Attaching to ")
 
     def score(self, head: Head) -> float:
@@ -119,8 +120,14 @@ class Quoted:
         return quoted if quoted > _MOST else float(_indent(lines) > 0)
 
     def _quotable(self, head: Head) -> list[bytes]:
-        """Return the lines without fences and without what a tool says itself."""
-        return [line for line in head.lines if not self._aside.match(line)]
+        """Return the lines, of a fenced text those within, without what a tool says itself."""
+        lines = list(head.lines)
+        begin = next((place for place, line in enumerate(lines) if self._fence.match(line)), None)
+        if begin is not None and len(lines) - begin > _FEWEST:
+            lines = lines[begin + 1 :]
+            end = next((place for place, line in enumerate(lines) if self._fence.match(line)), None)
+            lines = lines[:end] if end else lines
+        return [line for line in lines if not self._aside.match(line)]
 
     def read(self, blocks: Blocks, context: Context) -> Iterator[pl.DataFrame]:
         """Yield the lines without quote marks, or without the indent of the head."""

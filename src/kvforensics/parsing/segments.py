@@ -31,7 +31,10 @@ _ANSI = re.compile(
 _BAR = "known_progress"
 _BAR_ENDS = ("it/s]", "s/it]")
 _SWALLOW = (_BAR, "known_continuation")  # kinds whose lines end in any text
-_NUMBER = re.compile(r"\s*[0-9]{1,9}[:\s]\s*")  # what `cat -n` puts in front
+# What `cat -n` puts in front, and what ends as carriers' prefixes do: a time, `host ident[pid]: `, `name | `
+_CARRIED = re.compile(r"\s*[0-9]{1,9}[:\s]\s*|[^\"']*(?:[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.,Z+:]*|\]:?| \|)\s+")
+
+_WIDEST_CARRIED = 400
 
 
 class Segment(NamedTuple):
@@ -90,8 +93,8 @@ def segments(line: str, prefixes: Prefixes, read: Callable[[str, bool], Known | 
 
 
 def _ends_before(text: str, read: Callable[[str, bool], Known | None]) -> bool:
-    """Tell whether what stands before a prefix is a bar or a line's number, and no text that goes on."""
-    if _NUMBER.fullmatch(text) or text.rstrip().endswith(_BAR_ENDS):
+    """Tell whether a bar or a carrier's prefix stands before SGLang's own, and no text that quotes a log."""
+    if _CARRIED.fullmatch(text[-_WIDEST_CARRIED:]) or text.rstrip().endswith(_BAR_ENDS):
         return True
     known = read(text, True)
     return known is not None and known.kind == _BAR
