@@ -1,6 +1,7 @@
 """What is kept of the inputs while they are read."""
 
 from datetime import datetime, timedelta
+from functools import cache
 
 import pytest
 
@@ -9,6 +10,10 @@ from kvforensics.errors import NothingReadableError
 from kvforensics.events import Event, EventBlock, ShapeCount
 from kvforensics.intake import KIND_KEPT, SAME_KEPT, Floods, Intake, read
 from kvforensics.options import Options
+from kvforensics.parsing import Parser
+from kvforensics.parsing import kinds as kinds_module
+from kvforensics.parsing import parser as parser_module
+from kvforensics.parsing.kinds import Kinds
 from kvforensics.records import Origin, Origins
 
 START = datetime(2026, 5, 20, 9, 0)
@@ -142,3 +147,23 @@ def test_systemds_words_about_others_are_dropped_when_there_are_many(tmp_path, m
     assert found.events[0].fields["unit"] == "sglang-k26.service"
     assert len(found.events) < 3000
     assert found.understood == 3002
+
+
+@pytest.mark.parametrize(
+    ("quiet", "pieces"),
+    [(0, [1000, 4000]), (500, [1000, 4500]), (3000, [1000, 2000, 4000, 1000]), (20_000, [1000, 2000, 4000, 8000, 10_000])],
+)  # fmt: skip
+def test_layouts_are_learnt_from_a_few_lines_before_the_rest_is_read(tmp_path, monkeypatch, quiet, pieces):
+    decode = "[2026-05-20 08:03:05 TP0] Decode batch. #running-req: 1, #token: {}, token usage: 0.01, gen throughput (token/s): 9.00, #queue-req: 0, \n"
+    log = tmp_path / "server.log"
+    log.write_text("nothing\n" * quiet + "".join(decode.format(n) for n in range(5000)))
+    monkeypatch.setattr(kinds_module, "kinds", cache(Kinds))
+    monkeypatch.setattr(parser_module, "kinds", kinds_module.kinds)
+    heights = []
+    prepare = Parser.prepare
+    monkeypatch.setattr(
+        Parser, "prepare", lambda self, frame: heights.append(frame.height) or prepare(self, frame)
+    )
+    found = read([str(log)], Options())
+    assert heights == pieces
+    assert (found.records, found.understood) == (quiet + 5000, 5000)

@@ -22,7 +22,7 @@ from kvforensics.records import Origins, Source
 from kvforensics.samples import NO_SUMS, Samples, Sums
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     import polars as pl
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SAME_KEPT = 20  # equal events of one process in a row of a launch
 KIND_KEPT = 1000  # events of one kind and process in a row of a launch
 MOST_EVENTS = 50_000  # before events that concern no SGLang server are dropped
+FIRST_RECORDS = 1_000  # of a source, that are read before the others
 AT_ONCE = 2  # blocks that are read at the same time
 WAITING = 2  # blocks that are held at most beside the one that is awaited
 MOST_SHAPES = 20_000  # distinct unknown shapes that are told apart
@@ -143,13 +144,24 @@ def take_in(frames: Iterable[pl.DataFrame], parser: Parser, floods: Floods, inta
         ThreadPoolExecutor(1) as adding,
     ):
         waiting: deque[Future[None]] = deque()
-        for frame in frames:
+        for frame in _by_and_by(frames, parser):
             block = finishing.submit(finish, preparing.submit(parser.prepare, frame))
             waiting.append(adding.submit(add, block, summing.submit(sums, block)))
             if len(waiting) > WAITING or not parser.knows_layouts:
                 waiting.popleft().result()
         for added in waiting:
             added.result()
+
+
+def _by_and_by(frames: Iterable[pl.DataFrame], parser: Parser) -> Iterator[pl.DataFrame]:
+    """Yield the frames, in small pieces while no layout is known: a few lines teach what the rest needs."""
+    size = FIRST_RECORDS
+    for frame in frames:
+        rest = frame
+        while rest.height > size and not parser.knows_layouts:
+            yield rest[:size]
+            rest, size = rest[size:], 2 * size
+        yield rest
 
 
 class _Keeping:

@@ -75,6 +75,15 @@ def test_the_number_of_active_layouts_is_bounded() -> None:
     assert len(engine.active) == MAX_ACTIVE
 
 
+def test_a_layout_with_hits_stays_when_others_were_known_before() -> None:
+    engine = columnar()
+    taken(engine, [HEAD + line for line in sample_lines("scheduler")])
+    later = Columnar(0, engine.kinds)
+    assert len(later.active) == MAX_ACTIVE
+    assert taken(later, [HEAD + DECODE]) == [0]
+    assert any(layout.fields(DECODE) for layout in later.active)
+
+
 def test_a_layout_without_hits_is_dropped_and_comes_back() -> None:
     engine = columnar()
     taken(engine, [HEAD + DECODE])

@@ -85,8 +85,8 @@ class Columnar:
         grammar = self.kinds.grammars[HOT]
         self._schemas = {kind: schema_of(grammar, kind) for kind in grammar.kinds}
         self._needles = sorted({needle for needles in grammar.needles.values() for needle in needles})
-        for layout in self.kinds.hot_layouts[-MAX_ACTIVE:]:
-            self.activate(layout)
+        self.active = list(self.kinds.hot_layouts[-MAX_ACTIVE:])
+        self._idle = dict.fromkeys(self.active, 1)  # what has a hit stays before what may have one
 
     def activate(self, layout: Layout) -> None:
         """Try this layout on every line from now on."""
