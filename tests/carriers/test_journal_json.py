@@ -173,6 +173,13 @@ def test_bytes_that_are_not_utf8(read):
     assert found.damage() == {"invalid_utf8": (1, 2)}
 
 
+def test_a_control_character_that_nobody_escaped(read):
+    data = as_lines(entry(1, "a"), entry(2, "b@c"), entry(3, "d")).replace(b"@", b"\r")
+    found = read(data)
+    assert found.messages() == ["a", "b\rc", "d"]
+    assert found.damage() == {}
+
+
 def test_half_a_surrogate_pair(read):
     data = as_lines(entry(1, "one"), entry(2, "X")).replace(b'"X"', b'"\\ud83d!"')
     found = read(data)

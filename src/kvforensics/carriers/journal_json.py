@@ -210,12 +210,13 @@ def _entry(line: bytes) -> tuple[dict[str, Any], str | None]:
 
 
 def _fields(line: bytes) -> dict[str, Any] | None:
-    """Decode an object; leniently where it is not UTF-8 or holds half a surrogate pair."""
+    """Decode an object; leniently where it is not UTF-8 or holds control characters or half a pair."""
     try:
         fields = _ANY_DECODER.decode(line)
     except (msgspec.MsgspecError, RecursionError):
         try:
-            fields = json.loads(line.decode(errors="replace")) if line.startswith(b"{") else None
+            text = line.decode(errors="replace")
+            fields = json.loads(text, strict=False) if line.startswith(b"{") else None
         except (ValueError, RecursionError):
             return None
     return fields if isinstance(fields, dict) else None
