@@ -163,6 +163,36 @@ def test_stretches_add_the_buckets_up():
     ]
 
 
+def test_without_time_the_stretches_are_the_same():
+    wide, fine = Samples(over_time=False), Samples()
+    for begin in range(0, 300, 50):
+        block = EventBlock(
+            hot=decode(list(range(begin, begin + 50)), tp=begin % 3, step=900.0), rare=[rare(begin + 7)]
+        )
+        wide.add(block)
+        fine.add(block)
+    assert wide.stretches().equals(fine.stretches())
+    assert len(wide.frame()) < len(fine.frame())
+
+
+def test_sums_made_before_a_block_is_added_are_the_same():
+    early, late = Samples(max_rows=40), Samples(max_rows=40)
+    for begin in range(0, 600, 50):
+        lines = list(range(begin, begin + 50))
+        rares = [rare(begin + 7)] if begin % 150 == 0 else []
+        block = EventBlock(
+            hot={
+                **decode(lines, tp=0),
+                "access": hot(lines, status=[200 + line % 3 * 150 for line in lines]),
+            },
+            rare=rares,
+        )
+        early.add(block, sums=early.sums(block))
+        late.add(block)
+    assert early.width_s == late.width_s > 1
+    assert early.frame().equals(late.frame())
+
+
 def test_lines_without_time_are_counted_too():
     samples = Samples()
     frame = decode([1, 2])["decode"].with_columns(at=pl.lit(None, dtype=pl.Datetime("us")))

@@ -83,7 +83,7 @@ def read(paths: Iterable[str], options: Options) -> Intake:
 
     Raises NothingReadableError when none could be read.
     """
-    intake = Intake()
+    intake = Intake(samples=Samples(over_time=options.load))
     failures: list[InputError] = []
     expanded = expand(paths)
     intake.sources = [Source(path) for path in expanded]

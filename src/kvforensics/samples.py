@@ -64,6 +64,8 @@ class _Held(NamedTuple):
 
 NO_SUMS = Sums(1, {})
 MAX_ROWS = 100_000
+SECOND_US = 1_000_000
+WIDEST_US = SECOND_US << 31  # 68 years
 FEW_ROWS = 10_000  # lines that `summed` cannot add up wait until there are so many
 NEVER = -(1 << 62)  # stands before every line
 
@@ -71,9 +73,10 @@ NEVER = -(1 << 62)  # stands before every line
 class Samples:
     """Takes event blocks in the order of their sources' lines and keeps buckets of their hot frames."""
 
-    def __init__(self, max_rows: int = MAX_ROWS) -> None:
+    def __init__(self, max_rows: int = MAX_ROWS, *, over_time: bool = True) -> None:
+        """Without `over_time` the buckets are so wide that only `stretches` says more than one of them."""
         self._max_rows = max_rows
-        self._width_us = 1_000_000
+        self._width_us = SECOND_US if over_time else WIDEST_US
         self._buckets = Pile(pl.DataFrame(schema=bucket_schema()), merge_slots)
         self._records = Pile(pl.DataFrame(schema=records_schema()), merge_records)
         self._source: int | None = None
@@ -242,7 +245,8 @@ class Samples:
         """Merge what was piled up, and make it smaller where it is too large."""
         buckets, records = self._buckets, self._records
         while (
-            buckets.distinct([*STRETCH, "slot"], self._max_rows) > self._max_rows and self._width_us < 1 << 50
+            buckets.distinct([*STRETCH, "slot"], self._max_rows) > self._max_rows
+            and self._width_us < WIDEST_US
         ):
             self._width_us *= 2
             buckets.change(pl.col("slot") // 2)

@@ -25,6 +25,7 @@ def options_of(
     tz: str = "UTC",
     carrier: Carrier | None = None,
     config: str | None = None,
+    load: bool = True,
     progress: Progress | None = None,
     told: Callable[[str], None] | None = None,
 ) -> Options:
@@ -42,6 +43,7 @@ def options_of(
         tz=tz,
         carrier=carrier.value if carrier is not None else None,
         config=config,
+        load=load,
         progress=progress,
         warn=told,
     )
@@ -61,12 +63,14 @@ def read(
     carrier: Carrier | None = None,
     config: str | None = None,
     coverage_only: bool = False,
+    load: bool = True,
 ) -> "Analysis":
     """Analyse the inputs, with progress on standard error where it takes long.
 
     `live` are units whose journal on this machine is read, `catalog` is a folder into which a scan has read
     everything before. With `service` the analysis holds that one alone. With `coverage_only` the inputs need
-    not hold a launch, and the analysis holds no service.
+    not hold a launch, and the analysis holds no service. Without `load` it knows what the scheduler lines of a
+    launch add up to, but not when they came.
     """
     progress, warnings = Progress(), list[str]()
     options = options_of(
@@ -77,6 +81,7 @@ def read(
         tz=tz,
         carrier=carrier,
         config=config,
+        load=load,
         progress=progress,
         told=warnings.append,
     )

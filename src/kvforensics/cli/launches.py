@@ -44,6 +44,7 @@ def launches(
         tz=tz,
         carrier=carrier,
         config=config,
+        load=False,
     )
     require_launch(analysis)
     if document_format(format, output) is Document.JSON:
