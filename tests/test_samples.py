@@ -189,8 +189,8 @@ def test_sums_made_before_a_block_is_added_are_the_same():
         )
         early.add(block, sums=early.sums(block))
         late.add(block)
-    assert early.width_s == late.width_s > 1
     assert early.frame().equals(late.frame())
+    assert early.width_s == late.width_s > 1
 
 
 def test_lines_without_time_are_counted_too():

@@ -50,15 +50,24 @@ class Pile:
 
 def distinct(frames: Sequence[pl.DataFrame], key: Sequence[str]) -> int:
     """Return how many rows of frames differ in a key of whole numbers."""
-    columns = {name: pl.concat([frame[name] for frame in frames]) for name in key}
     packed, size = pl.repeat(0, sum(frame.height for frame in frames), dtype=pl.Int64, eager=True), 1
-    for column in columns.values():
+    for name in key:
+        column = pl.concat([frame[name] for frame in frames]).cast(pl.Int64)
         if is_one(column):
             continue
-        least = int(column.min()) - 1  # type: ignore[arg-type]
-        spread = int(column.max()) - least + 1  # type: ignore[arg-type]
-        packed += (column.cast(pl.Int64).fill_null(least) - least) * size
+        places, spread = _places(column)
+        if size * spread >= 1 << 62:
+            return pl.concat([frame.select(key) for frame in frames]).n_unique()
+        packed += places * size
         size *= spread
-    if size < 1 << 62:
-        return packed.n_unique()
-    return pl.DataFrame(columns).n_unique()
+    return packed.n_unique()
+
+
+def _places(column: pl.Series) -> tuple[pl.Series, int]:
+    """Return whole numbers from 0 on that differ where a column's values do, and how many there may be."""
+    least = int(column.min())  # type: ignore[arg-type]
+    spread = int(column.max()) - least + 2  # type: ignore[arg-type]
+    if spread > 1 << 32:
+        column, least = column.rank("dense").cast(pl.Int64), 1
+        spread = int(column.max()) + 1  # type: ignore[arg-type]
+    return column.fill_null(least - 1) - (least - 1), spread

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics.carriers.ahead import ahead
 from kvforensics.carriers.carrier import Head
 
 if TYPE_CHECKING:
@@ -24,12 +25,13 @@ class Block:
     Lines end at ``\n`` and nowhere else. `long` are the indices in this block of lines that were cut.
     """
 
-    __slots__ = ("_led", "_lines", "line", "long")
+    __slots__ = ("_led", "_lines", "_valid", "line", "long")
 
     def __init__(self, led: bytes, line: int, long: tuple[int, ...] = ()) -> None:
         r"""Make a block of its bytes, led by one ``\n``, and the 1-based number of its first line."""
         self._led, self.line, self.long = led, line, long
         self._lines: pl.Series | None = None
+        self._valid = False  # whether it is known to be UTF-8
 
     @property
     def data(self) -> bytes:
@@ -44,7 +46,7 @@ class Block:
     def text(self) -> pl.Series:
         r"""Return the lines as text without their line ends (``\n`` or ``\r\n``); bad bytes become U+FFFD."""
         if self._lines is None:
-            self._lines = _led_lines(self._led)
+            self._lines, self._valid = _led_lines(self._led)
         return self._lines
 
     def numbers(self) -> pl.Series:
@@ -53,7 +55,7 @@ class Block:
 
     def invalid(self) -> list[int]:
         """Return the indices of the lines that are not valid UTF-8."""
-        if is_utf8(self._led):
+        if self._valid or is_utf8(self._led):
             return []
         return [number for number, line in enumerate(self.data.split(b"\n")) if not is_utf8(line)]
 
@@ -70,17 +72,20 @@ class Block:
 
 def read_lines(data: bytes) -> pl.Series:
     r"""Split at ``\n`` only, drop one ``\r`` before it, replace what is not UTF-8."""
-    return _led_lines(b"\n" + data)
+    return _led_lines(b"\n" + data)[0]
 
 
-def _led_lines(led: bytes) -> pl.Series:
-    r"""Split what follows a first ``\n``; polars would decompress what begins like gzip."""
+def _led_lines(led: bytes) -> tuple[pl.Series, bool]:
+    r"""Split what follows a first ``\n``; tell whether it was UTF-8.
+
+    Without that line end polars would decompress what begins like gzip, zlib or zstd.
+    """
     if len(led) == 1:
-        return pl.Series("line", [], dtype=pl.String)
+        return pl.Series("line", [], dtype=pl.String), True
     try:
-        return pl.read_lines(led)["line"][1:]
+        return pl.read_lines(led)["line"][1:], True
     except pl.exceptions.ComputeError:
-        return pl.read_lines(led.decode(errors="replace").encode())["line"][1:]
+        return pl.read_lines(led.decode(errors="replace").encode())["line"][1:], False
 
 
 def count_lines(data: bytes) -> int:
@@ -113,7 +118,6 @@ class Blocks:
     block_bytes: int = BLOCK_BYTES
     line_bytes: int = LINE_BYTES
     _line: int = field(default=1, init=False)
-    _cut_first: bool = field(default=False, init=False)  # the first line of the next block was cut
 
     def start_at(self, line: int) -> None:
         """Give the next line this number; for bytes that go on where others ended."""
@@ -131,9 +135,14 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Yield blocks of whole lines of about `block_bytes`."""
+        for joined, long in ahead(self._cuts()):
+            yield from self._block(joined, long)
+
+    def _cuts(self) -> Iterator[tuple[bytes, tuple[int, ...]]]:
+        """Yield the bytes of blocks, each led by a line end, and which of their lines were cut."""
         held: list[bytes] = []
         size = 0
-        skipping = False
+        skipping = cut_first = False
         for piece in self.stream:
             chunk = piece
             if skipping:
@@ -148,23 +157,28 @@ class Blocks:
                 continue
             rest = _after_last_line(held)
             if held:
-                yield from self._block(held)
+                yield led(held, self.line_bytes, cut_first=cut_first)
+                cut_first = False
             if len(rest) > self.line_bytes:
                 rest = cut_text(rest, self.line_bytes)
-                skipping = self._cut_first = True
+                skipping = cut_first = True
             held, size = [rest], len(rest)
         if size:
-            yield from self._block(held)
+            yield led(held, self.line_bytes, cut_first=cut_first)
 
-    def _block(self, pieces: Iterable[bytes]) -> Iterator[Block]:
-        led, long = _cut_long_lines(b"".join([b"\n", *pieces]), self.line_bytes)
-        if self._cut_first and 0 not in long:
-            long = (0, *long)
-        self._cut_first = False
-        block = Block(led, self._line, long)
+    def _block(self, joined: bytes, long: tuple[int, ...]) -> Iterator[Block]:
+        block = Block(joined, self._line, long)
         yield block
         self._line += block.height
         self.source.lines += block.height
+
+
+def led(
+    pieces: Iterable[bytes], line_bytes: int, *, cut_first: bool = False
+) -> tuple[bytes, tuple[int, ...]]:
+    """Return the bytes of a block, led by a line end, and which lines were cut; the first was with `cut_first`."""
+    joined, long = _cut_long_lines(b"".join([b"\n", *pieces]), line_bytes)
+    return joined, (0, *long) if cut_first and 0 not in long else long
 
 
 def _after_last_line(pieces: list[bytes]) -> bytes:

@@ -13,8 +13,8 @@ TRACEBACK = "KVFORENSICS_TRACEBACK"  # environment: show where a fault of ours a
 # New objects after which garbage is looked for, 700 by default. A run makes hundreds of thousands that stay,
 # modules and grammars first, and next to nothing that is garbage and cyclic: it took a tenth of its time.
 _OBJECTS = 50_000
-# polars' allocator, jemalloc: fewer arenas, and what is free goes back to the system sooner. Blocks are large and
-# pass from thread to thread, so that by default each thread's arena comes to hold several.
+# polars' allocator, jemalloc: fewer arenas, and what is free goes back to the system sooner. Blocks are large
+# and pass from thread to thread, so that by default each thread's arena comes to hold several.
 _ALLOCATOR = "narenas:2,dirty_decay_ms:300,muzzy_decay_ms:0"
 
 

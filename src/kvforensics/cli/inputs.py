@@ -69,8 +69,8 @@ def read(
 
     `live` are units whose journal on this machine is read, `catalog` is a folder into which a scan has read
     everything before. With `service` the analysis holds that one alone. With `coverage_only` the inputs need
-    not hold a launch, and the analysis holds no service. Without `load` it knows what the scheduler lines of a
-    launch add up to, but not when they came.
+    not hold a launch, and the analysis holds no service. Without `load` it knows what the scheduler lines
+    of a launch add up to, but not when they came.
     """
     progress, warnings = Progress(), list[str]()
     options = options_of(
