@@ -176,7 +176,7 @@ class Blocks:
 def led(
     pieces: Iterable[bytes], line_bytes: int, *, cut_first: bool = False
 ) -> tuple[bytes, tuple[int, ...]]:
-    """Return the bytes of a block, led by a line end, and which lines were cut; the first was with `cut_first`."""
+    """Return a block led by a line end, and which lines were cut; `cut_first`: the first was cut before."""
     joined, long = _cut_long_lines(b"".join([b"\n", *pieces]), line_bytes)
     return joined, (0, *long) if cut_first and 0 not in long else long
 
