@@ -15,7 +15,7 @@ TRACEBACK = "KVFORENSICS_TRACEBACK"  # environment: show where a fault of ours a
 _OBJECTS = 50_000
 # polars' allocator, jemalloc: fewer arenas, and what is free goes back to the system sooner. Blocks are large
 # and pass from thread to thread, so that by default each thread's arena comes to hold several.
-_ALLOCATOR = "narenas:2,dirty_decay_ms:300,muzzy_decay_ms:0"
+_ALLOCATOR = "narenas:2,dirty_decay_ms:100,muzzy_decay_ms:0"
 
 
 def main() -> None:
