@@ -235,3 +235,13 @@ def test_journal_entries_behind_the_labels_of_logcli():
     assert (reading.source.carrier, reading.source.layers) == ("docker-text", ("loki", "journal-json"))
     assert reading.messages == [f"line {number}" for number in range(5)]
     assert reading.column("cursor")[4] == "s=1;i=4"
+
+
+@pytest.mark.parametrize("around", [quoted, lambda lines: [b"    " + line for line in lines]])
+def test_an_export_pasted_with_its_empty_lines(around):
+    entry = b"__CURSOR=s=1;i=%d\n__REALTIME_TIMESTAMP=177928579100000%d\n_HOSTNAME=gpu01\nMESSAGE=line %d\n"
+    lines = b"\n".join(entry % (n, n, n) for n in range(5)).split(b"\n")
+    reading = read(around(lines))
+    assert reading.source.layers == ("quoted", "journal-export")
+    assert reading.messages == [f"line {n}" for n in range(5)]
+    assert reading.source.damaged == {}

@@ -106,7 +106,7 @@ def _inner_carrier(head: Head, around: set[str]) -> Carrier | None:
 def _read_messages(
     carrier: Carrier, head: Head, frames: Iterator[pl.DataFrame], context: Context
 ) -> Iterator[pl.DataFrame]:
-    window = _Window(context.origins)
+    window = _Window(context.origins, blank_ends=carrier.name == "journal-export")
     source = Source(context.source.path, damaged=context.source.damaged)
     blocks = _FrameBlocks(window.stream(frames), source, head)
     for frame in carrier.read(blocks, replace(context, source=source)):
@@ -132,8 +132,9 @@ class _FrameBlocks(Blocks):
 class _Window:
     """The records whose messages an inner carrier is reading, from its last one on."""
 
-    def __init__(self, origins: Origins) -> None:
+    def __init__(self, origins: Origins, *, blank_ends: bool = False) -> None:
         self._origins = origins
+        self._blank_ends = blank_ends
         self._fed: list[pl.DataFrame] = []
         self._base = 0  # messages fed before the window
         self._passing: list[pl.DataFrame] = []
@@ -150,6 +151,8 @@ class _Window:
             numbered = frame.drop("_more", "_key", "_raw", strict=False).with_columns(place.alias("_place"))
             self._rows += frame.height
             passes = _passes(frame)
+            if self._blank_ends:  # an empty line ends an entry
+                passes &= frame["message"].is_null() | (frame["message"] != "")
             self._passing.append(numbered.filter(passes))
             fed = numbered.filter(~passes)
             if not fed.height:
