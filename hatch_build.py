@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/kvforensics/parsing/_scan.c")
+SOURCE = Path("src/kvforensics/_scan.c")
 NAME = "_scan.abi3.so"
 FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-fPIC", "-shared")
 
@@ -32,7 +32,7 @@ class ScannerHook(BuildHookInterface):
             )
             return
         if version != "editable":
-            build_data["force_include"][str(place / NAME)] = f"kvforensics/parsing/{NAME}"
+            build_data["force_include"][str(place / NAME)] = f"kvforensics/{NAME}"
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"cp311-abi3-{platform}"

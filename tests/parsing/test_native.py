@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.parsing.conftest import frame, origins, sample_lines
 
+from kvforensics import compiled
 from kvforensics.parsing import native
 from kvforensics.parsing.kinds import kinds
 from kvforensics.parsing.parser import Parser
@@ -47,11 +48,11 @@ PIECES = [
     "",
 ]
 
-needs_scanner = pytest.mark.skipif(native.SCANNER is None, reason="there is no C compiler")
+needs_scanner = pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
 
 
 def test_where_there_is_a_compiler_the_scanner_was_built() -> None:
-    assert native.SCANNER is not None or shutil.which("cc") is None
+    assert compiled.module() is not None or shutil.which("cc") is None
 
 
 def both(first: list[str | None], lines: list[str | None], monkeypatch: pytest.MonkeyPatch, tz: str = "UTC"):
@@ -204,4 +205,4 @@ def test_a_layout_that_the_scanner_does_not_know_is_left() -> None:
 )
 def test_a_program_that_cannot_be_is_refused(layout: tuple[bytes, tuple[bytes, ...], bytes]) -> None:
     with pytest.raises(ValueError, match=r"layout|item"):
-        native.SCANNER.scan(pl.Series(["x"]).__arrow_c_stream__(None), (), (layout,))
+        compiled.module().scan(pl.Series(["x"]).__arrow_c_stream__(None), (), (layout,))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics import compiled
 from kvforensics.carriers.blocks import Block, Blocks, led
 from kvforensics.carriers.carrier import HEAD_LINES, Head
 from kvforensics.carriers.detection import carriers
@@ -250,7 +251,7 @@ def within(outer: Origin, inner: Origin) -> Origin:
 
 def _without_ranks(frame: pl.DataFrame, context: Context, late: set[str]) -> pl.DataFrame:
     """Take off Ray's and torchrun's prefixes, which may begin late in a log and stand in few lines."""
-    beginnings = _beginnings(frame)
+    beginnings = compiled.beginnings(frame["message"])
     for prefix in (RAY_PREFIX, TORCHRUN_PREFIX, RAY_PREFIX):
         if not prefix.may_begin(beginnings):
             continue
@@ -258,12 +259,8 @@ def _without_ranks(frame: pl.DataFrame, context: Context, late: set[str]) -> pl.
         if len(rows):
             late.add(prefix.name)
             frame = _peeled(prefix, frame, rows, context)
-            beginnings = _beginnings(frame)
+            beginnings = compiled.beginnings(frame["message"])
     return frame
-
-
-def _beginnings(frame: pl.DataFrame) -> pl.Series:
-    return frame.select(pl.col("message").str.head(2).unique()).to_series()
 
 
 def _peeled(prefix: Prefix, frame: pl.DataFrame, rows: pl.Series, context: Context) -> pl.DataFrame:

@@ -1,18 +1,18 @@
-"""The lines of a block read once over their bytes, by the same layouts: `_scan.c` where it could be built.
+"""The lines of a block read once over their bytes, by the same layouts, where the scanner could be built.
 
 It takes a line only where the expressions of the columnar way would say the same, and leaves them the
-others. It is never needed: without it, or with KVFORENSICS_NATIVE=0, the expressions read all lines.
+others. It is never needed: without it the expressions read all lines.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from kvforensics import compiled
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import holds
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kvforensics.parsing.layouts import Layout
     from kvforensics.parsing.prefix import Form
 
-PROGRAM = 1  # the form of a program; a scanner that was built for another one is not used
 MAX_ROWS = 1 << 31
 MOST_LAYOUTS = 64
 _RUN = re.compile(r"\(\?:\[(?:[^\[\]\\]|\\[\]\[\\^-])+\]\+\)")
@@ -58,36 +57,20 @@ class Scanned(NamedTuple):
     run: pl.Series  # of each line
 
 
-def _scanner() -> Any:
-    """Return the compiled module, or None."""
-    try:
-        from kvforensics.parsing import _scan  # noqa: PLC0415 - it may not have been built
-    except ImportError:
-        return None
-    return _scan if PROGRAM == _scan.PROGRAM else None
-
-
-SCANNER = _scanner()
-
-
 def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> Scanned | None:
     """Read lines; None where only the expressions can."""
     forms = tuple(map(_form, beginnings))
     programs = [(layout, program) for layout in layouts if (program := _program(layout)) is not None]
     programs = programs[:MOST_LAYOUTS]
-    if SCANNER is None or not programs or None in forms or len(texts) >= MAX_ROWS or not is_wanted():
+    scanner = compiled.module()
+    if scanner is None or not programs or None in forms or len(texts) >= MAX_ROWS:
         return None
-    found = SCANNER.scan(texts.__arrow_c_stream__(None), forms, tuple(program for _, program in programs))
+    found = scanner.scan(texts.__arrow_c_stream__(None), forms, tuple(program for _, program in programs))
     if found is None:
         return None
     parts, left, local, run = found
     taken = [_taken(programs[place][0], rows, tails, columns) for place, rows, tails, columns in parts]
     return Scanned(taken, _series(left), _series(local), _series(run))
-
-
-def is_wanted() -> bool:
-    """Whether the user lets compiled code read."""
-    return os.environ.get("KVFORENSICS_NATIVE", "1") != "0"
 
 
 class _Exported:

@@ -1,8 +1,10 @@
-/* Reads the lines of a block by layouts, once over the bytes: where a prefix ends, which layout a body has, what
+/* scan() reads the lines of a block by layouts, once over the bytes: where a prefix ends, which layout a body has, what
    its slots say. It takes a line only where the expressions of the columnar way would say the same; every other
    line is left to them. Texts come in and columns go out through Arrow's C interfaces, so nothing is copied.
 
-   A program is made by native.py:
+   beginnings() tells with which two bytes texts begin.
+
+   A program is made by parsing/native.py:
      forms:   (lead, mask, close, stamped, tails, understood)
               mask: one byte a character of the time, '0' for a digit, else the character itself
               tails: the known texts between the time and `close`; understood: one byte each, 1 or 0
@@ -41,7 +43,7 @@ struct ArrowArrayStream {
     void *private_data;
 };
 
-enum { PROGRAM = 1 }; /* the form of a program, as native.py must write it */
+enum { PROGRAM = 2 }; /* what compiled.py and native.py ask of this module */
 enum { MAX_ITEMS = 256, MAX_LAYOUTS = 64, MAX_FORMS = 8, EXACT_DIGITS = 15, INT_DIGITS = 18 };
 
 /* --- columns that grow --- */
@@ -481,13 +483,17 @@ static int scan_array(Scan *scan, const struct ArrowArray *array) {
     return 1;
 }
 
-/* 1: done; 0: no memory; -1: texts in another form than string views */
-static int scan_stream(Scan *scan, struct ArrowArrayStream *stream) {
+static int are_views(struct ArrowArrayStream *stream) {
     struct ArrowSchema schema = {0};
-    if (stream->get_schema(stream, &schema) != 0) return -1;
+    if (stream->get_schema(stream, &schema) != 0) return 0;
     int views = strcmp(schema.format, "vu") == 0;
     if (schema.release != NULL) schema.release(&schema);
-    if (!views) return -1;
+    return views;
+}
+
+/* 1: done; 0: no memory; -1: texts in another form than string views */
+static int scan_stream(Scan *scan, struct ArrowArrayStream *stream) {
+    if (!are_views(stream)) return -1;
     int64_t begin = 0; /* run 0: lines without a time */
     if (!grow(&scan->local, 8)) return 0;
     PUSH(&scan->local, int64_t, begin);
@@ -589,7 +595,53 @@ static PyObject *scan(PyObject *module, PyObject *args) {
     return result;
 }
 
+/* --- how texts begin: the first bytes of a text lie in its view, whatever its length --- */
+
+static void note_beginnings(const struct ArrowArray *array, uint8_t *seen) {
+    const uint8_t *validity = array->buffers[0];
+    for (int64_t place = array->offset; place < array->offset + array->length; place++) {
+        if (validity != NULL && !((validity[place >> 3] >> (place & 7)) & 1)) continue;
+        const uint8_t *view = (const uint8_t *)array->buffers[1] + 16 * place;
+        int32_t size;
+        memcpy(&size, view, 4);
+        unsigned pair = (unsigned)(size > 0 ? view[4] : 0) << 8 | (size > 1 ? view[5] : 0);
+        seen[pair >> 3] |= (uint8_t)(1 << (pair & 7));
+    }
+}
+
+static PyObject *beginnings(PyObject *module, PyObject *capsule) {
+    (void)module;
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream == NULL) return NULL;
+    uint8_t seen[8192] = {0};
+    int views;
+    Py_BEGIN_ALLOW_THREADS
+    views = are_views(stream);
+    while (views) {
+        struct ArrowArray array = {0};
+        if (stream->get_next(stream, &array) != 0) views = 0;
+        if (array.release == NULL) break;
+        if (array.n_buffers >= 2) note_beginnings(&array, seen);
+        else views = 0;
+        array.release(&array);
+    }
+    Py_END_ALLOW_THREADS
+    if (!views) return Py_NewRef(Py_None);
+    char *pairs = malloc(2 * 65536);
+    if (pairs == NULL) return PyErr_NoMemory();
+    Py_ssize_t size = 0;
+    for (unsigned pair = 0; pair < 65536; pair++) {
+        if (!((seen[pair >> 3] >> (pair & 7)) & 1)) continue;
+        pairs[size++] = (char)(pair >> 8);
+        pairs[size++] = (char)(pair & 0xff);
+    }
+    PyObject *result = PyBytes_FromStringAndSize(pairs, size);
+    free(pairs);
+    return result;
+}
+
 static PyMethodDef methods[] = {
+    {"beginnings", beginnings, METH_O, "beginnings(stream) -> bytes, two for each beginning, or None"},
     {"scan", scan, METH_VARARGS,
      "scan(stream, forms, layouts) -> (parts, left, local, run) or None\n\n"
      "None: the lines are for the expressions alone. A column is a pair of capsules (schema, array)."},

@@ -7,6 +7,7 @@ _Part: TypeAlias = tuple[int, _Column, _Column, tuple[_Column, ...]]
 
 PROGRAM: int
 
+def beginnings(stream: object, /) -> bytes | None: ...
 def scan(
     stream: object, forms: tuple[_Form, ...], layouts: tuple[_Layout, ...], /
 ) -> tuple[list[_Part], _Column, _Column, _Column] | None: ...

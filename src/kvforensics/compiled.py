@@ -1,0 +1,39 @@
+"""The compiled module `_scan.c`, where it could be built.
+
+It is never needed: what it does can be done without, only slower.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PROGRAM = 2  # what this version asks of it; a module that was built for another version is not used
+WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
+
+
+def module() -> Any:
+    """Return the module, or None where there is none or the user does not want it."""
+    return _module() if os.environ.get(WANTED, "1") != "0" else None
+
+
+@cache
+def _module() -> Any:
+    try:
+        from kvforensics import _scan  # noqa: PLC0415 - it may not have been built
+    except ImportError:
+        return None
+    return _scan if PROGRAM == _scan.PROGRAM else None
+
+
+def beginnings(texts: pl.Series) -> list[str | None]:
+    """Return the first two characters of texts, each pair once, or rather their first two bytes (ASCII)."""
+    scanner = module()
+    found = None if scanner is None else scanner.beginnings(texts.__arrow_c_stream__(None))
+    if found is None:
+        return texts.str.head(2).unique().to_list()
+    return [found[at : at + 2].decode("latin-1").rstrip("\0") for at in range(0, len(found), 2)]
