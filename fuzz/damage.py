@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -53,7 +54,12 @@ def of_text(text: str, chance: random.Random, most: int = 4) -> str:
     return of_bytes(text.encode("utf-8", "surrogatepass"), chance, most).decode("utf-8", "replace")
 
 
-_HOUR = len("[2026-05-20 08")
+_HOUR = re.compile(r"^[^\[]*|\[20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:")
+
+
+def _hours(line: str) -> set[str]:
+    """Return how a line begins, and the hours of all records in it: two may be glued."""
+    return set(_HOUR.findall(line))
 
 
 class Damaged(NamedTuple):
@@ -78,7 +84,7 @@ def of_lines(lines: Sequence[str], chance: random.Random) -> Damaged:
                 del made[at]
             case 1:
                 made.insert(at, made[at])
-            case 2 if at + 1 < len(made) and made[at][:_HOUR] == made[at + 1][:_HOUR]:
+            case 2 if at + 1 < len(made) and _hours(made[at]) == _hours(made[at + 1]):
                 made[at], made[at + 1] = made[at + 1], made[at]
                 in_order = False
             case 3:
