@@ -258,6 +258,14 @@ def test_the_file_that_rsyslog_wrote_of_a_journal(tmp_path, lag):
     assert kept(*written(tmp_path, a=journal, c=old + file)) == [400, 30]
 
 
+def test_a_host_with_and_without_its_domain(tmp_path):
+    journal, file = both(100, milliseconds)
+    named = [line.replace(" gpu01 ", " gpu01.example.org ") for line in file]
+    assert kept(*written(tmp_path, a=journal, b=named)) == [100, 0]
+    addresses = [line.replace(" gpu01 ", f" {host} ") for host in ("10.0.0.1", "10.0.0.2") for line in file]
+    assert kept(*written(tmp_path, a=addresses[:100], b=addresses[100:])) == [100, 100]
+
+
 def test_a_settings_line_that_syslog_cut_and_a_record_without_its_process(tmp_path):
     journal, file = both(100, milliseconds)
     long = "server_args=ServerArgs(" + "port=30000, " * 1000 + ")"

@@ -12,7 +12,7 @@ from kvforensics.carriers.prefixed import ANSI
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvforensics.records import Origins, Source
+    from kvforensics.records import Origin, Origins, Source
 
 SECOND_US = 1_000_000
 _PRECISIONS = (SECOND_US, 1000)
@@ -102,7 +102,6 @@ class Fingerprints:
         self._origins = origins
         self._source = source
         self._last: dict[str, int | None] = {}
-        self._known: dict[int, tuple[int | None, ...]] = {}
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the clocks of BASES in microseconds, and hashes of text, cursor, host, container and pid.
@@ -114,9 +113,7 @@ class Fingerprints:
             {
                 "origin": numbers,
                 **{
-                    name: pl.Series(
-                        [_print(getattr(self._origins[n], name)) for n in numbers], dtype=pl.UInt64
-                    )
+                    name: pl.Series([_print(_who(self._origins[n], name)) for n in numbers], dtype=pl.UInt64)
                     for name in _WHO
                 },
             }
@@ -133,13 +130,6 @@ class Fingerprints:
             }
         )
         return marks.join(who, on="origin", how="left", maintain_order="left").drop("origin")
-
-    def _origin_prints(self, number: int) -> tuple[int | None, ...]:
-        known = self._known.get(number)
-        if known is None:
-            origin = self._origins[number]
-            known = self._known[number] = tuple(_print(getattr(origin, name)) for name in _WHO)
-        return known
 
     def knowledge(self, marks: pl.DataFrame) -> Knowledge:
         """Return what the first fingerprints show of the input."""
@@ -183,6 +173,14 @@ def _printed(messages: pl.Series) -> pl.Series:
     texts = texts.str.strip_chars_end()
     longest = texts.str.len_bytes().max()
     return texts.str.head(_LONG) if isinstance(longest, int) and longest > _LONG else texts
+
+
+def _who(origin: Origin, name: str) -> str | int | None:
+    """Return what an origin says; of a host its first label, as syslog may add the domain."""
+    value: str | int | None = getattr(origin, name)
+    if name == "host" and isinstance(value, str) and not value[:1].isdigit():
+        return value.partition(".")[0] or value
+    return value
 
 
 def _print(value: str | int | None) -> int | None:
