@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from kvforensics.records import Source
 if TYPE_CHECKING:
     from kvforensics.events import EventBlock
 
+EXAMPLES = int(os.environ.get("KVFORENSICS_EXAMPLES", "150"))
 HEAD = "[2026-05-12 10:11:12 TP0] "
 DECODE = "Decode batch, #running-req: 7, #token: 20227, token usage: 0.20, cuda graph: True, #queue-req: 2"
 ACCESS = 'INFO:     10.0.0.7:4711 - "POST /v1/chat/completions HTTP/1.1" 200 OK'
@@ -165,7 +167,7 @@ def test_whole_numbers_up_to_what_their_type_holds(monkeypatch: pytest.MonkeyPat
 
 
 @needs_scanner
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_damaged_lines(seed: int) -> None:
     chance = random.Random(seed)

@@ -25,13 +25,14 @@ class Block:
     Lines end at ``\n`` and nowhere else. `long` are the indices in this block of lines that were cut.
     """
 
-    __slots__ = ("_led", "_lines", "_valid", "line", "long")
+    __slots__ = ("_height", "_led", "_lines", "_valid", "line", "long")
 
     def __init__(self, led: bytes, line: int, long: tuple[int, ...] = ()) -> None:
         r"""Make a block of its bytes, led by one ``\n``, and the 1-based number of its first line."""
         self._led, self.line, self.long = led, line, long
         self._lines: pl.Series | None = None
         self._valid = False  # whether it is known to be UTF-8
+        self._height: int | None = None
 
     @property
     def data(self) -> bytes:
@@ -41,7 +42,9 @@ class Block:
     @property
     def height(self) -> int:
         """Number of lines."""
-        return count_lines(self._led) - 1 if self._lines is None else len(self._lines)
+        if self._height is None:
+            self._height = count_lines(self._led) - 1 if self._lines is None else len(self._lines)
+        return self._height
 
     def text(self) -> pl.Series:
         r"""Return the lines as text without their line ends (``\n`` or ``\r\n``); bad bytes become U+FFFD."""
