@@ -2,7 +2,7 @@
    its slots say. It takes a line only where the expressions of the columnar way would say the same; every other
    line is left to them. Texts come in and columns go out through Arrow's C interfaces, so nothing is copied.
 
-   beginnings() tells with which two bytes texts begin.
+   beginnings() tells with which two bytes texts begin, are_printable() whether they hold printable ASCII alone.
 
    A program is made by parsing/native.py:
      forms:   (lead, mask, close, stamped, tails, understood)
@@ -43,7 +43,7 @@ struct ArrowArrayStream {
     void *private_data;
 };
 
-enum { PROGRAM = 2 }; /* what compiled.py and native.py ask of this module */
+enum { PROGRAM = 3 }; /* what compiled.py and native.py ask of this module */
 enum { MAX_ITEMS = 256, MAX_LAYOUTS = 64, MAX_FORMS = 8, EXACT_DIGITS = 15, INT_DIGITS = 18 };
 
 /* --- columns that grow --- */
@@ -452,25 +452,28 @@ static int read_line(Scan *scan, const char *text, size_t size, uint32_t row, in
 
 /* --- a block of lines: an array of string views --- */
 
+static const char *text_at(const struct ArrowArray *array, int64_t place, size_t *size) {
+    const char *view = (const char *)array->buffers[1] + 16 * place;
+    int32_t length, buffer, offset;
+    memcpy(&length, view, 4);
+    *size = (size_t)length;
+    if (length <= 12) return view + 4;
+    memcpy(&buffer, view + 8, 4);
+    memcpy(&offset, view + 12, 4);
+    return (const char *)array->buffers[2 + buffer] + offset;
+}
+
 static int scan_array(Scan *scan, const struct ArrowArray *array) {
     const uint8_t *validity = array->buffers[0];
-    const char *views = array->buffers[1];
     if (!grow(&scan->run, 4 * (size_t)array->length)) return 0;
     for (int64_t number = 0; number < array->length; number++) {
         int64_t place = array->offset + number;
         uint32_t row = (uint32_t)scan->rows++;
         int timed = 0, taken = 0;
         if (validity == NULL || (validity[place >> 3] >> (place & 7)) & 1) {
-            const char *view = views + 16 * place;
-            int32_t size, buffer, offset;
-            memcpy(&size, view, 4);
-            const char *text = view + 4;
-            if (size > 12) {
-                memcpy(&buffer, view + 8, 4);
-                memcpy(&offset, view + 12, 4);
-                text = (const char *)array->buffers[2 + buffer] + offset;
-            }
-            taken = read_line(scan, text, (size_t)size, row, &timed);
+            size_t size;
+            const char *text = text_at(array, place, &size);
+            taken = read_line(scan, text, size, row, &timed);
             if (taken < 0) return 0;
         }
         uint32_t run = timed ? (uint32_t)(scan->local.size / 8 - 1) : 0;
@@ -640,7 +643,45 @@ static PyObject *beginnings(PyObject *module, PyObject *capsule) {
     return result;
 }
 
+/* --- whether there is anything but printable ASCII --- */
+
+static int all_printable(const char *text, size_t size) {
+    unsigned odd = 0; /* without a branch, so that the compiler may take many bytes at once */
+    for (size_t at = 0; at < size; at++) odd |= (uint8_t)(text[at] - 0x20) > 0x5e;
+    return !odd;
+}
+
+static int printable_array(const struct ArrowArray *array) {
+    const uint8_t *validity = array->buffers[0];
+    for (int64_t place = array->offset; place < array->offset + array->length; place++) {
+        if (validity != NULL && !((validity[place >> 3] >> (place & 7)) & 1)) continue;
+        size_t size;
+        const char *text = text_at(array, place, &size);
+        if (!all_printable(text, size)) return 0;
+    }
+    return 1;
+}
+
+static PyObject *are_printable(PyObject *module, PyObject *capsule) {
+    (void)module;
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream == NULL) return NULL;
+    int printable;
+    Py_BEGIN_ALLOW_THREADS
+    printable = are_views(stream);
+    while (printable) {
+        struct ArrowArray array = {0};
+        if (stream->get_next(stream, &array) != 0) printable = 0;
+        if (array.release == NULL) break;
+        printable = printable && array.n_buffers >= 2 && printable_array(&array);
+        array.release(&array);
+    }
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(printable);
+}
+
 static PyMethodDef methods[] = {
+    {"are_printable", are_printable, METH_O, "are_printable(stream) -> whether all texts are of printable ASCII"},
     {"beginnings", beginnings, METH_O, "beginnings(stream) -> bytes, two for each beginning, or None"},
     {"scan", scan, METH_VARARGS,
      "scan(stream, forms, layouts) -> (parts, left, local, run) or None\n\n"

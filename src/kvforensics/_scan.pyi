@@ -7,6 +7,7 @@ _Part: TypeAlias = tuple[int, _Column, _Column, tuple[_Column, ...]]
 
 PROGRAM: int
 
+def are_printable(stream: object, /) -> bool: ...
 def beginnings(stream: object, /) -> bytes | None: ...
 def scan(
     stream: object, forms: tuple[_Form, ...], layouts: tuple[_Layout, ...], /

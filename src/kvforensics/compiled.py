@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-PROGRAM = 2  # what this version asks of it; a module that was built for another version is not used
+PROGRAM = 3  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
 
 
@@ -37,3 +37,9 @@ def beginnings(texts: pl.Series) -> list[str | None]:
     if found is None:
         return texts.str.head(2).unique().to_list()
     return [found[at : at + 2].decode("latin-1").rstrip("\0") for at in range(0, len(found), 2)]
+
+
+def are_printable(texts: pl.Series) -> bool:
+    """Tell whether all texts are of printable ASCII alone; false also where only a slower look could tell."""
+    scanner = module()
+    return scanner is not None and bool(scanner.are_printable(texts.__arrow_c_stream__(None)))

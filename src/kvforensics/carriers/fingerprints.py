@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics import compiled
 from kvforensics.carriers.prefixed import ANSI
 
 if TYPE_CHECKING:
@@ -118,8 +119,12 @@ class Fingerprints:
                 },
             }
         )
-        texts = _printed(frame["message"])
-        blob = texts.str.contains(_UNPRINTABLE) | (frame["damage"] == "blob_data").fill_null(value=False)
+        messages = frame["message"]
+        plain = compiled.are_printable(messages)
+        texts = _cut(messages.str.strip_chars_end() if plain else _printed(messages))
+        blob = (frame["damage"] == "blob_data").fill_null(value=False)
+        if not plain:
+            blob |= texts.str.contains(_UNPRINTABLE)
         marks = pl.DataFrame(
             {
                 "origin": frame["origin"],
@@ -150,8 +155,7 @@ class Fingerprints:
         self._last = dict(last)
 
     def _times(self, frame: pl.DataFrame) -> dict[str, pl.Series]:
-        stamps = frame["message"].str.extract(_STAMP)
-        inner = stamps.str.strptime(pl.Datetime("us"), "%Y-%m-%d %H:%M:%S", strict=False)
+        inner = _inner_times(frame["message"])
         return {
             "at": self._filled("at", frame["at"].to_physical()),
             "mono": self._filled("mono", frame["mono"]),
@@ -167,10 +171,25 @@ class Fingerprints:
         return filled.alias(basis)
 
 
+def _inner_times(messages: pl.Series) -> pl.Series:
+    """Return the first time that each message prints; most begin with one."""
+    begins = messages.str.starts_with("[20").fill_null(value=False)
+    stamps = messages.str.slice(1, 19).zip_with(begins, pl.Series([None], dtype=pl.String))
+    times = stamps.str.strptime(pl.Datetime("us"), "%Y-%m-%d %H:%M:%S", strict=False)
+    rest = times.is_null().arg_true()
+    if not len(rest):
+        return times
+    within = messages.gather(rest).str.extract(_STAMP)
+    return times.scatter(rest, within.str.strptime(pl.Datetime("us"), "%Y-%m-%d %H:%M:%S", strict=False))
+
+
 def _printed(messages: pl.Series) -> pl.Series:
-    """Return messages as journalctl prints them: without escapes, tabs, blanks at the end; long ones cut."""
+    """Return messages as journalctl prints them: without escapes, tabs, blanks at the end."""
     texts = messages.str.replace_all(_ESCAPES, "").str.replace_all("\t", " " * 8, literal=True)
-    texts = texts.str.strip_chars_end()
+    return texts.str.strip_chars_end()
+
+
+def _cut(texts: pl.Series) -> pl.Series:
     longest = texts.str.len_bytes().max()
     return texts.str.head(_LONG) if isinstance(longest, int) and longest > _LONG else texts
 
