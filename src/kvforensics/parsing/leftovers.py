@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
 
 from kvforensics.events import NO_RANKS, RANK_TAGS, Event, ShapeCount
 from kvforensics.parsing.journal_fields import journal_fields
@@ -19,8 +20,6 @@ from kvforensics.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    import polars as pl
 
     from kvforensics.parsing.clock import Clock
     from kvforensics.records import Origins
@@ -70,6 +69,26 @@ class Read:
     silent: Counter[str] = field(default_factory=Counter)  # kinds that tell nothing, how often
 
 
+class _Headed:
+    """The rows of a block with a prefix that layouts read; asked for only where a block of lines is open."""
+
+    def __init__(self, taken: pl.DataFrame, origins: pl.Series) -> None:
+        self._taken, self._origins = taken, origins
+        self._found: dict[int, pl.Series] = {}
+
+    @cached_property
+    def _all(self) -> tuple[pl.Series, pl.Series]:
+        rows = self._taken.filter("headed")["row"].sort()
+        return rows.cast(pl.Int64), self._origins.gather(rows)
+
+    def of(self, origin: int) -> pl.Series:
+        """Return those of one origin, in order."""
+        if origin not in self._found:
+            rows, origins = self._all
+            self._found[origin] = rows.filter(origins == origin)
+        return self._found[origin]
+
+
 class Leftovers:
     """Reads the left-over lines of one source, block after block."""
 
@@ -82,7 +101,7 @@ class Leftovers:
         self._shapes = Shapes(source)
         self._open: dict[int, Opened] = {}  # by origin
         self._writers: dict[int, Writer] = {}
-        self._headed: Callable[[], dict[int, list[int]]] = dict  # rows with a prefix that layouts read
+        self._headed = _Headed(pl.DataFrame(schema={"row": pl.UInt32(), "headed": pl.Boolean()}), pl.Series())
 
     @property
     def is_between(self) -> bool:
@@ -96,7 +115,7 @@ class Leftovers:
     def read(self, rows: pl.DataFrame, taken: pl.DataFrame, origins: pl.Series) -> Read:
         """Read the left-over rows of a block; `taken` are the others, `origins` those of all rows."""
         read = Read()
-        self._headed = cache(lambda: _rows_by_origin(taken, origins))
+        self._headed = _Headed(taken, origins)
         for values in rows.select(Row._fields).iter_rows():
             self._record(Row(*values), read)
         self._pass_on()
@@ -181,8 +200,8 @@ class Leftovers:
         opened = self._open.get(row.origin)
         if opened is None:
             return None
-        rows = self._headed().get(row.origin, [])
-        passed = bisect_right(rows, row.row) > bisect_right(rows, opened.row)
+        rows = self._headed.of(row.origin)
+        passed = rows.search_sorted(row.row, "right") > rows.search_sorted(opened.row, "right")
         if headed or passed or opened.following >= MAX_FOLLOWING:
             del self._open[row.origin]
             return None
@@ -191,8 +210,8 @@ class Leftovers:
     def _pass_on(self) -> None:
         """Keep open blocks for the next frame, but for those after which a line with a prefix came."""
         for origin, opened in list(self._open.items()):
-            rows = self._headed().get(origin, [])
-            if rows and rows[-1] > opened.row:
+            rows = self._headed.of(origin)
+            if len(rows) and rows[-1] > opened.row:
                 del self._open[origin]
             else:
                 opened.row = -1
@@ -237,12 +256,3 @@ def _is_ours(head: Head | None, known: Known | None) -> bool:
 def _inherited(known: Known, opened: Opened) -> Known:
     missing = {n: v for n, v in opened.fields.items() if n in INHERITED and n not in known.fields}
     return known._replace(fields={**known.fields, **missing}) if missing else known
-
-
-def _rows_by_origin(taken: pl.DataFrame, origins: pl.Series) -> dict[int, list[int]]:
-    """Return the rows with a prefix that layouts read, by origin, in order."""
-    rows = taken.filter("headed")["row"].sort()
-    found: dict[int, list[int]] = {}
-    for origin, row in zip(origins.gather(rows).to_list(), rows.to_list(), strict=True):
-        found.setdefault(origin, []).append(row)
-    return found
