@@ -180,6 +180,32 @@ def test_a_control_character_that_nobody_escaped(read):
     assert found.damage() == {}
 
 
+@pytest.mark.parametrize("form", ["json", "json-seq"])
+@pytest.mark.parametrize("lines", [1, 3])
+def test_a_separator_within_an_entry_is_text(read, form, lines):
+    data = as_lines(entry(1, "a"), entry(2, "b@c", _BOOT_ID="0@1"), entry(3, "d"), form=form)
+    pieces = data.replace(b"@", b"\x1e").splitlines(keepends=True)
+    found = read(pieces if lines == 1 else b"".join(pieces), block_bytes=1)
+    assert found.messages() == ["a", "b\x1ec", "d"]
+    assert found.of(1).boot == "0\x1e1"
+
+
+@pytest.mark.parametrize("begin", [b"\x1e\x1e", b" \x1e", b"\x1e\t"])
+def test_more_than_a_separator_in_front(read, begin):
+    data = as_lines(entry(1, "a"), entry(2, "b"), form="json-seq").replace(b"\x1e", begin)
+    assert read(data).messages() == ["a", "b"]
+
+
+def test_an_entry_is_numbered_by_its_own_line(read):
+    first, second, third, fourth = as_lines(*(entry(n, f"{n}", _COMM="x") for n in range(1, 5))).splitlines()
+    pieces = [first + b"\n", second + third + b"\n", b"\n", fourth + b"\n"]
+    for data in (pieces, b"".join(pieces)):  # as many entries as lines
+        found = read(data, block_bytes=1)
+        assert found.messages() == ["1", "2", "4"]
+        assert found.lines() == [1, 2, 4]
+        assert found.damage() == {"truncated_file": (1, 2)}
+
+
 def test_half_a_surrogate_pair(read):
     data = as_lines(entry(1, "one"), entry(2, "X")).replace(b'"X"', b'"\\ud83d!"')
     found = read(data)

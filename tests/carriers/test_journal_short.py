@@ -166,6 +166,36 @@ def test_several_forms_in_one_file(read):
     assert found.frame["at"].to_list() == [at for _, at in FORMS.values()] * 3
 
 
+ISO, SHORT = "2026-11-30T18:23:14+0000", "Nov 30 18:23:14"
+
+
+@pytest.mark.parametrize("most", [ISO, SHORT])
+@pytest.mark.parametrize("stamp", [ISO, SHORT])
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('k26="node1 {{.Name}}[71]: text', "text"),
+        ("k26-node1 it's[71]:", ""),
+        ("k26-node1 server_args={'model_path': 'x'}", None),
+        ('{"level": "info"}', None),
+    ],
+)
+def test_a_head_is_told_alike_in_each_form(read, most, stamp, line, message):
+    lines = [f"{most} k26-node1 python3[1]: x"] * 3 + [f"{stamp} {line}"]
+    found = read("\n".join(lines).encode())
+    assert found.source.carrier == "journal-short"
+    assert found.messages()[3] == (f"{stamp} {line}" if message is None else message)
+    assert found.of(3).pid == (None if message is None else 71)
+
+
+@pytest.mark.parametrize("months", ["Nov Nov Nov", "ноя ноя ноя", "Nov ноя ноя"])
+def test_rsyslogs_escapes_are_undone_whatever_the_months_beside_it(read, months):
+    names = [*months.split(), "Nov"]
+    lines = [f"{name} 30 18:23:14 k26-node1 python3[1]: #033[0m" for name in names]
+    found = read("\n".join(lines).encode())
+    assert found.messages() == ["\x1b[0m" if name == "Nov" else "#033[0m" for name in names]
+
+
 def test_carriage_returns_and_odd_separators_stay_in_the_line(read):
     text = "\rCapturing: 0%\rCapturing: 9%\x0b\x0c\x85\u2028 end"
     found = read(f"Nov 30 18:23:14 k26-node1 python3[71]: {text}\r\n".encode())

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from io import BytesIO
+from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +116,7 @@ class _Decoded:
         return list(map(_key, self._rows))
 
     def rare(self) -> list[int]:
-        return [place for place, values in enumerate(map(_rare, self._rows)) if values != _NOTHING_RARE]
+        return list(compress(range(len(self._rows)), map(_NOTHING_RARE.__ne__, map(_rare, self._rows))))
 
     def value(self, place: int, field: str) -> Any:
         return getattr(self._rows[place], _ATTRIBUTES[field])
@@ -179,15 +181,13 @@ def _decoded(block: Block) -> _Decoded | None:
     """Decode a block in which each line is an entry; None when it is anything else."""
     data = block.data
     if b"\x1e" in data:
-        data = data.replace(b"\x1e", b"")
-    try:
-        rows = _DECODER.decode_lines(data)
+        data = data.removeprefix(b"\x1e").replace(b"\n\x1e", b"\n")
+    try:  # `decode_lines` would take two objects in a line, and one over two lines
+        rows = list(map(_DECODER.decode, BytesIO(data)))
     except (msgspec.MsgspecError, RecursionError):
         return None
-    if len(rows) != block.height:  # empty lines, or objects over several lines
-        return None
     entries = _Decoded(rows)
-    if bool in set(map(type, entries.column("MESSAGE"))) and _NOWHERE in map(_place, rows):
+    if NO_MESSAGE in entries.column("MESSAGE") and _NOWHERE in map(_place, rows):
         return None
     return entries
 

@@ -17,8 +17,10 @@ from kvforensics.records import Origin
 if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Head
 
-_STRICT = r"([^:]+):(?: |$)"
-_LENIENT = r"([^\"'{}=]+?):(?: |$)"
+# a head that holds what only text holds is none, unless a process stands at its end; what the first form's
+# pattern takes, which is the fast one, each other takes alike
+_STRICT = r"([^:\"'{}=]+):(?: |$)"
+_LENIENT = r"([^\"'{}=]+?|[^:]+\[[0-9]+\]):(?: |$)"
 _RECORD = re.compile(
     "(?:" + "|".join(stamp.pattern.replace(r"\p{L}", r"[^\W\d_]") for stamp in STAMPS) + ") "
     r"(?:[\w.:-]+ )?(?![0-9]+:)[^\s:\[\]\"{}]+(?::[^\s:\[\]\"{}]+)*(?:\[[0-9]+\])?:(?: |$)"

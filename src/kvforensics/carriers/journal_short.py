@@ -129,7 +129,7 @@ class _Reader:
             keep = marks | ~(notes | further["is_below"])
         made: dict[str, Any] = {
             "line": lines["line"],
-            "message": program_text(message, matched["form"] == 0),
+            "message": program_text(message, matched["stamp"]),
             "origin": self._numbers(matched["head"], boots),
             **self._times(matched),
         }

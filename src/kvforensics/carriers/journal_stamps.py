@@ -105,10 +105,10 @@ def _microseconds(seconds: pl.Series) -> pl.Series:
 
 
 _MONTH = r"\p{L}{2,7}\.?|[0-9]{1,2}[月월]"
-_SHORT = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {_CLOCK}"
+TRADITIONAL = rf"[A-Z][a-z]{{2}} [ 0-9][0-9] {_CLOCK}"
 STAMPS: tuple[Stamp, ...] = (
-    Stamp("short", _SHORT, _short),
-    Stamp("short-precise", _SHORT + r"\.[0-9]{6}", _short),
+    Stamp("short", TRADITIONAL, _short),
+    Stamp("short-precise", TRADITIONAL + r"\.[0-9]{6}", _short),
     Stamp("short-iso", rf"{_DATE}T{_CLOCK}[+-][0-9]{{2}}:?[0-9]{{2}}", _iso),
     Stamp("short-iso-precise", rf"{_DATE}T{_CLOCK}\.[0-9]{{6}}[+-][0-9]{{2}}:?[0-9]{{2}}", _iso_precise),
     Stamp("short-full", rf"[^\s0-9\[]{{1,6}} {_DATE} {_CLOCK}(?:\.[0-9]{{6}})? [A-Za-z0-9+-]{{1,6}}", _full),

@@ -6,6 +6,8 @@ import re
 
 import polars as pl
 
+from kvforensics.carriers.journal_stamps import TRADITIONAL
+
 _BLOB = r"^\[[0-9.]+[BKMGTPE] blob data\]$"
 _ESCAPED = re.compile(r"#(0[0-3][0-7]|177)")
 _SUPPRESSED = r"^Suppressed [0-9]+ messages from "
@@ -53,11 +55,12 @@ def with_below(
     )
 
 
-def program_text(message: pl.Series, escapes: pl.Series) -> pl.Series:
-    """Take journalctl's colours off, and rsyslog's escapes (`#033`) where `escapes` allows them."""
+def program_text(message: pl.Series, stamps: pl.Series) -> pl.Series:
+    """Take journalctl's colours off, and rsyslog's escapes (`#033`) where the stamp is of rsyslog's form."""
     message = _uncoloured(message)
-    places = (message.str.contains("#0", literal=True) & escapes).arg_true()
-    if len(places):
+    escaped = message.str.contains("#0", literal=True)
+    if escaped.any():
+        places = (escaped & stamps.str.contains(f"^{TRADITIONAL}$")).arg_true()
         texts = [_ESCAPED.sub(lambda match: chr(int(match[1], 8)), message[place]) for place in places]
         message = message.scatter(places, pl.Series(texts, dtype=pl.String))
     return message
