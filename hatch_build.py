@@ -12,21 +12,21 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCE = Path("src/kvforensics/_scan.c")
+SOURCES = Path("src/kvforensics/scanner")
 NAME = "_scan.abi3.so"
-FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-fPIC", "-shared")
+FLAGS = ("-O3", "-std=c11", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared")
 
 
 class ScannerHook(BuildHookInterface):
-    """Compiles `_scan.c` into the wheel, or beside its source for an editable install."""
+    """Compiles `scanner/*.c` into the wheel, or into the package for an editable install."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add what could be built."""
         if self.target_name != "wheel" or os.name != "posix":
             return
         root = Path(self.root)
-        place = root / SOURCE.parent if version == "editable" else Path(tempfile.mkdtemp())
-        if not compiled(root / SOURCE, place / NAME):
+        place = root / SOURCES.parent if version == "editable" else Path(tempfile.mkdtemp())
+        if not compiled(root / SOURCES, place / NAME):
             self.app.display_warning(
                 "no C compiler: logs are read without the scanner, some three times slower"
             )
@@ -38,15 +38,16 @@ class ScannerHook(BuildHookInterface):
             build_data["tag"] = f"cp311-abi3-{platform}"
 
 
-def compiled(source: Path, target: Path) -> bool:
-    """Compile an extension module of one file; false where that cannot be done."""
+def compiled(folder: Path, target: Path) -> bool:
+    """Compile the extension module of a folder; false where that cannot be done."""
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     undefined = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
     include = sysconfig.get_path("include")
+    sources = sorted(map(str, folder.glob("*.c")))
     fresh = target.with_suffix(".new")
     try:
         subprocess.run(  # noqa: S603 - the compiler that built Python, or the one that CC names
-            [compiler, *FLAGS, *undefined, f"-I{include}", str(source), "-o", str(fresh)],
+            [compiler, *FLAGS, *undefined, f"-I{include}", *sources, "-o", str(fresh)],
             check=True,
             capture_output=True,
         )

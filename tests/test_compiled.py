@@ -1,10 +1,20 @@
 """What the compiled module says is what is said without it."""
 
+import gc
+import importlib.util
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kvforensics import compiled
+from kvforensics.carriers import blocks
 
+ROOT = Path(__file__).parents[1]
 TEXTS = [
     "[2026-05-12] x",
     "",
@@ -49,6 +59,66 @@ def test_what_is_printable(text, printable, monkeypatch):
     assert compiled.are_printable(series[:2])
     monkeypatch.setenv(compiled.WANTED, "0")
     assert not compiled.are_printable(series)
+
+
+ODD = [
+    b"\xff",
+    b"\xc0\x80",
+    b"\xe0\x9f\xbf",
+    b"\xed\xa0\x80",
+    b"\xf0\x8f\x80\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xe2\x96",
+]
+GOOD = [b"\n", b"\r", b"\r\n", b"a", b"a line that is no view", "é█😀".encode(), b"\x00"]
+PIECES = st.sampled_from(3 * GOOD + ODD)
+
+
+@pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
+@given(st.lists(PIECES, max_size=30).map(b"".join) | st.binary(max_size=60))
+def test_lines_where_they_lie(data):
+    with pytest.MonkeyPatch.context() as patch:
+        found = compiled.lines(b"\n" + data)
+        patch.setenv(compiled.WANTED, "0")
+        wanted, valid = blocks._led_lines(b"\n" + data)
+    assert (found is not None) == valid
+    assert found is None or found.to_list() == wanted.to_list()
+
+
+@pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
+def test_lines_outlive_their_bytes_and_may_go_in_any_thread():
+    def made(number):
+        text = f"line {number} that is longer than a view"
+        found = compiled.lines("\n".join(["", *[text] * 1000]).encode())
+        gc.collect()
+        part = found[number % 7 :: 3]
+        del found
+        return text, part
+
+    with ThreadPoolExecutor(4) as threads:
+        for text, part in list(threads.map(made, range(200))):
+            assert part.n_unique() == 1
+            assert part[0] == text
+
+
+@pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
+@pytest.mark.parametrize("text", ["", "x", "x" * 12, "x" * 13])
+def test_one_line(text):
+    assert compiled.lines(b"\n" + text.encode() + b"\n").to_list() == [text]
+    assert compiled.lines(b"\n").to_list() == []
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_module_is_built_where_there_is_a_compiler(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    build = importlib.import_module("hatch_build")
+    monkeypatch.setenv("CC", "cc")
+    assert build.compiled(ROOT / build.SOURCES, tmp_path / build.NAME)
+    spec = importlib.util.spec_from_file_location("_scan", tmp_path / build.NAME)
+    assert importlib.util.module_from_spec(spec).PROGRAM == compiled.PROGRAM
+    monkeypatch.setenv("CC", "false")
+    assert not build.compiled(ROOT / build.SOURCES, tmp_path / "other.so")
+    assert [path.name for path in tmp_path.iterdir()] == [build.NAME]
 
 
 def test_a_user_may_do_without(monkeypatch):

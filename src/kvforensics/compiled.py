@@ -1,4 +1,4 @@
-"""The compiled module `_scan.c`, where it could be built.
+"""The compiled module of `scanner/*.c`, where it could be built.
 
 It is never needed: what it does can be done without, only slower.
 """
@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
-PROGRAM = 3  # what this version asks of it; a module that was built for another version is not used
+PROGRAM = 4  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
 
 
@@ -28,6 +27,31 @@ def _module() -> Any:
     except ImportError:
         return None
     return _scan if PROGRAM == _scan.PROGRAM else None
+
+
+class _Exported:
+    """A column on its way to polars."""
+
+    def __init__(self, capsules: tuple[Any, Any]) -> None:
+        self._capsules = capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        return self._capsules
+
+
+def series(capsules: tuple[Any, Any]) -> pl.Series:
+    """Return a column that the module made."""
+    return pl.Series(_Exported(capsules))
+
+
+def lines(data: bytes) -> pl.Series | None:
+    r"""Return the lines behind a first `\n`, without their line ends (`\n` or `\r\n`).
+
+    None where they are not UTF-8, and where there is no module.
+    """
+    scanner = module()
+    found = None if scanner is None else scanner.lines(data)
+    return None if found is None else series(found)
 
 
 def beginnings(texts: pl.Series) -> list[str | None]:

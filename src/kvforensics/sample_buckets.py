@@ -137,6 +137,15 @@ def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
+def placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
+    """Return rows with the last of some lines, in order, that is not behind them; before all: the first."""
+    if len(cuts) == 1:
+        return rows.hstack([cuts[:1].new_from_index(0, rows.height).alias("after_line")])
+    index = cuts.search_sorted(rows["line"], side="right")
+    at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
+    return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))
+
+
 def as_buckets(rows: pl.DataFrame) -> pl.DataFrame:
     """Return one bucket a row; rows are unified, with `after_line` and `slot`."""
     return rows.select(

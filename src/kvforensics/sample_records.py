@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvforensics.events import SEEN_SCHEMA
-from kvforensics.sample_buckets import is_one
+from kvforensics.sample_buckets import is_one, placed
 
 BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 _SEEN_KEY = ["source", "after_line", "origin"]
@@ -28,11 +27,11 @@ def records_schema() -> dict[str, pl.DataType]:
     }
 
 
-def as_records(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs of a block's records (`events.SEEN_SCHEMA` with `after_line`)."""
-    if rows.height and all(is_one(rows[name]) for name in _SEEN_KEY):
-        return _one_run(rows)
-    one = rows.select(*SEEN_SCHEMA, "after_line").select(
+def as_records(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
+    """Return the runs of a block's records (`events.SEEN_SCHEMA`) between boundaries, in order."""
+    if seen.height and is_one(seen["source"]) and is_one(seen["origin"]) and seen["line"].is_sorted():
+        return _of_one(seen, cuts)
+    one = placed(seen, cuts).select(
         *_SEEN_KEY,
         first_line="line",
         last_line="line",
@@ -46,25 +45,40 @@ def as_records(rows: pl.DataFrame) -> pl.DataFrame:
     return merge_records(one)
 
 
-def _one_run(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the run of records of one writer, in their order."""
-    at, line = rows["at"], rows["line"]
-    timed = at.is_not_null()
-    times, places = (at, line) if timed.all() else (at.filter(timed), line.filter(timed))
-    gaps = (times.to_physical().diff().abs() > BURST_GAP_US).arg_true()
-    burst = int(gaps[-1]) if len(gaps) else 0
+def _of_one(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
+    """Return the runs of one writer's records, in their order, by the rows where runs begin and end."""
+    line, timed = seen["line"], seen["at"].is_not_null()
+    at, line_at = (seen["at"], line) if timed.all() else (seen["at"].filter(timed), line.filter(timed))
+    begin, end = _edges(line, cuts)
+    first, behind = _edges(line_at, cuts)
+    gaps = (at.to_physical().diff().abs() > BURST_GAP_US).arg_true().cast(pl.Int64)
+    last_gap = gaps.search_sorted(behind, "left").cast(pl.Int64) - 1
+    gap = gaps.gather(last_gap.set(last_gap < 0, None))
+    burst = pl.DataFrame([first.alias("first"), gap.alias("gap")]).max_horizontal()
+    empty = first >= behind
+    first, last, burst = (one.set(empty, None) for one in (first, behind - 1, burst))
+    ours = pl.Series([0]).append(seen["ours"].fill_null(value=False).cast(pl.Int64).cum_sum())
     found = {
-        **{name: rows[name][0] for name in _SEEN_KEY},
-        "first_line": line.min(),
-        "last_line": line.max(),
-        **dict.fromkeys(("first_at", "last_at", "burst_at", "burst_line")),
-        "records": rows.height,
-        "ours": int(rows["ours"].sum()),
+        "source": seen["source"][:1].new_from_index(0, len(cuts)),
+        "after_line": cuts,
+        "origin": seen["origin"][:1].new_from_index(0, len(cuts)),
+        "first_line": line.gather(begin.set(begin >= end, None)),
+        "last_line": line.gather((end - 1).set(begin >= end, None)),
+        "first_at": at.gather(first),
+        "last_at": at.gather(last),
+        "burst_at": at.gather(burst),
+        "burst_line": line_at.gather(burst),
+        "records": end - begin,
+        "ours": ours.gather(end) - ours.gather(begin),
     }
-    if len(times):
-        found |= {"first_at": times[0], "last_at": times[-1]}
-        found |= {"burst_at": times[burst], "burst_line": places[burst]}
-    return pl.DataFrame({name: [value] for name, value in found.items()}, schema=records_schema())
+    return pl.DataFrame(found, schema=records_schema()).filter(pl.col("records") > 0)
+
+
+def _edges(lines: pl.Series, cuts: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return where the lines behind each boundary begin and end; those before the first are behind it too."""
+    begins = lines.search_sorted(cuts[1:], "left").cast(pl.Int64)
+    zero, height = pl.Series([0], dtype=pl.Int64), pl.Series([len(lines)], dtype=pl.Int64)
+    return zero.append(begins), begins.clone().append(height)
 
 
 def merge_records(rows: pl.DataFrame) -> pl.DataFrame:

@@ -20,7 +20,7 @@ in `stretches()` and `records()`, so that they ascend with time there too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -33,6 +33,7 @@ from kvforensics.sample_buckets import (
     bucket_schema,
     merge,
     merge_slots,
+    placed,
     together,
     unify,
 )
@@ -47,10 +48,13 @@ if TYPE_CHECKING:
 
 
 class Sums(NamedTuple):
-    """Frames of a block added up by kind before it was known which boundary stands before it."""
+    """A block added up before it was known which boundary stands before it: there NEVER stands."""
 
     width_us: int
+    span: tuple[int, int]  # its first and its last line
+    cuts: tuple[int, ...]  # boundaries within
     by_kind: dict[str, pl.DataFrame]
+    records: pl.DataFrame | None
 
 
 class _Held(NamedTuple):
@@ -62,7 +66,7 @@ class _Held(NamedTuple):
     sums: Sums
 
 
-NO_SUMS = Sums(1, {})
+NO_SUMS = Sums(1, (0, -1), (), {}, None)
 MAX_ROWS = 100_000
 SECOND_US = 1_000_000
 WIDEST_US = SECOND_US << 31  # 68 years
@@ -87,15 +91,18 @@ class Samples:
         self._rows: dict[str, list[pl.DataFrame]] = {}
 
     def sums(self, block: EventBlock) -> Sums:
-        """Add up what a block holds unless an event parts it. Any thread may."""
-        if block.rare:
+        """Add up what a block holds, by the boundaries that it holds itself. Any thread may."""
+        span, width = _span(block), self._width_us
+        if span is None:
             return NO_SUMS
-        width, hot = self._width_us, {kind: frame for kind, frame in block.hot.items() if len(frame)}
+        inside = _within((event.line for event in block.rare), span)
+        cuts = pl.Series("cuts", [NEVER, *inside], dtype=pl.Int64)
         found: dict[str, pl.DataFrame] = {}
-        for kind, frame in together(hot):
+        for kind, frame in together({kind: frame for kind, frame in block.hot.items() if len(frame)}):
             if may_sum(kind, frame):
-                found[kind] = summed(kind, _placed(frame, pl.Series([NEVER])), width)
-        return Sums(width, found)
+                found[kind] = summed(kind, placed(frame, cuts), width)
+        seen = block.seen if block.seen is not None and len(block.seen) else None
+        return Sums(width, span, inside, found, None if seen is None else as_records(seen, cuts))
 
     def add(self, block: EventBlock, boundaries: Iterable[int] | None = None, sums: Sums = NO_SUMS) -> None:
         """Take one block. `boundaries` are the lines that no bucket may span; by default every rare event's.
@@ -205,14 +212,18 @@ class Samples:
             return
         lines, frames, seen, sums = self._held
         self._held = None
-        cuts = pl.Series("cuts", sorted({self._after, *lines, *later}), dtype=pl.Int64)
+        known = sorted({self._after, *lines, *later})
+        cuts = pl.Series("cuts", known, dtype=pl.Int64)
+        if _within(known, sums.span) != sums.cuts:
+            sums = NO_SUMS
+        before = max((line for line in known if line < sums.span[0]), default=NEVER)
         for kind, frame in frames:
-            if kind in sums.by_kind and len(cuts) == 1:
-                self._pile(_moved(sums.by_kind[kind], self._after, self._width_us // sums.width_us))
+            if kind in sums.by_kind:
+                self._pile(_moved(sums.by_kind[kind], before, self._width_us // sums.width_us))
             else:
-                self._take(kind, _placed(frame, cuts))
+                self._take(kind, placed(frame, cuts))
         if seen is not None:
-            self._note(_placed(seen, cuts))
+            self._note(as_records(seen, cuts) if sums.records is None else _moved(sums.records, before))
         if lines:
             self._after = max(self._after, lines[-1])
 
@@ -237,8 +248,8 @@ class Samples:
         if self._buckets.add(buckets):
             self._settle()
 
-    def _note(self, rows: pl.DataFrame) -> None:
-        if self._records.add(as_records(rows)):
+    def _note(self, records: pl.DataFrame) -> None:
+        if self._records.add(records):
             self._settle()
 
     def _settle(self) -> None:
@@ -285,18 +296,21 @@ def _source_of(block: EventBlock) -> int | None:
     return block.rare[0].source if block.rare else None
 
 
-def _moved(buckets: pl.DataFrame, after: int, times: int) -> pl.DataFrame:
-    """Return buckets that stand behind another boundary and are some times as wide."""
-    place = pl.Series("after_line", [after], dtype=pl.Int64).new_from_index(0, buckets.height)
-    columns = {column.name: column for column in buckets} | {"after_line": place}
+def _span(block: EventBlock) -> tuple[int, int] | None:
+    """Return the first and the last line of a block, None where it holds events alone."""
+    frames = [frame for frame in (block.seen, *block.hot.values()) if frame is not None and len(frame)]
+    ends: list[Any] = [end for frame in frames for end in (frame["line"].min(), frame["line"].max())]
+    return (min(ends), max(ends)) if ends else None
+
+
+def _within(lines: Iterable[int], span: tuple[int, int]) -> tuple[int, ...]:
+    return tuple(sorted({line for line in lines if span[0] <= line <= span[1]}))
+
+
+def _moved(rows: pl.DataFrame, before: int, times: int = 1) -> pl.DataFrame:
+    """Return buckets or records with the boundary before them, buckets that are some times as wide."""
+    place = rows["after_line"]
+    columns = {column.name: column for column in rows} | {"after_line": place.set(place == NEVER, before)}
     if times > 1:
         columns["slot"] //= times
     return pl.DataFrame(list(columns.values()))
-
-
-def _placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
-    if len(cuts) == 1:
-        return rows.hstack([cuts[:1].new_from_index(0, rows.height).alias("after_line")])
-    index = cuts.search_sorted(rows["line"], side="right")
-    at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
-    return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -53,10 +52,6 @@ PIECES = [
 needs_scanner = pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
 
 
-def test_where_there_is_a_compiler_the_scanner_was_built() -> None:
-    assert compiled.module() is not None or shutil.which("cc") is None
-
-
 def both(first: list[str | None], lines: list[str | None], monkeypatch: pytest.MonkeyPatch, tz: str = "UTC"):
     """Read lines after a block that teaches, with the scanner and without."""
     found = []
@@ -95,6 +90,21 @@ def test_lines_are_taken_by_the_scanner() -> None:
     assert sorted(row for _, lines in scanned.taken for row in lines["row"]) == [0, 1, 2, 3]
     assert scanned.left.to_list() == [4, 5]
     assert scanned.local.gather(scanned.run).dt.second().to_list() == [12, 12, None, 13, None, None]
+
+
+@needs_scanner
+def test_coloured_lines_are_scanned_once_they_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured = [*MADE, f"{HEAD}\x1b[32m{DECODE}\x1b[0m", f"\x1b[1m{ACCESS}"]
+    with monkeypatch.context() as patch:
+        scanned = []
+        scan = native.scan
+        patch.setattr(native, "scan", lambda *given: scanned.append(scan(*given)) or scanned[-1])
+        parser = Parser(0, Source("x"), origins(), "UTC")
+        parser.feed(frame(MADE))
+        assert parser.feed(frame(coloured)).understood == len(coloured)
+    assert scanned[-2] is None
+    assert scanned[-1] is not None
+    assert_same(*both(MADE, coloured, monkeypatch))
 
 
 @needs_scanner

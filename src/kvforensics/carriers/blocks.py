@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics import compiled
 from kvforensics.carriers.ahead import ahead
 from kvforensics.carriers.carrier import Head
 
@@ -85,6 +86,9 @@ def _led_lines(led: bytes) -> tuple[pl.Series, bool]:
     """
     if len(led) == 1:
         return pl.Series("line", [], dtype=pl.String), True
+    lines = compiled.lines(led)
+    if lines is not None:
+        return lines, True
     try:
         return pl.read_lines(led)["line"][1:], True
     except pl.exceptions.ComputeError:

@@ -19,7 +19,7 @@ from kvforensics.parsing.shapes import NO_MESSAGE, Shapes, shape_of
 from kvforensics.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from kvforensics.parsing.clock import Clock
     from kvforensics.records import Origins

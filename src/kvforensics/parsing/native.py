@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from kvforensics import compiled
+from kvforensics.compiled import series
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import holds
 
@@ -70,28 +71,14 @@ def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[La
         return None
     parts, left, local, run = found
     taken = [_taken(programs[place][0], rows, tails, columns) for place, rows, tails, columns in parts]
-    return Scanned(taken, _series(left), _series(local), _series(run))
-
-
-class _Exported:
-    """A column on its way to polars."""
-
-    def __init__(self, capsules: tuple[Any, Any]) -> None:
-        self._capsules = capsules
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
-        return self._capsules
-
-
-def _series(capsules: tuple[Any, Any]) -> pl.Series:
-    return pl.Series(_Exported(capsules))
+    return Scanned(taken, series(left), series(local), series(run))
 
 
 def _taken(layout: Layout, rows: Any, tails: Any, columns: tuple[Any, ...]) -> Taken:
     slots = [item for item in layout.items if isinstance(item, Slot) and item.column]
-    made = [_series(rows).alias("row"), _series(tails).alias("tail")]
+    made = [series(rows).alias("row"), series(tails).alias("tail")]
     for slot, capsules in zip(slots, columns, strict=True):
-        values = _series(capsules).alias(str(slot.column))
+        values = series(capsules).alias(str(slot.column))
         made.append(values.cast(pl.Boolean) if slot.terminal == "BOOL" else values)
     lines = pl.DataFrame(made)
     constants = [pl.lit(value).alias(column) for column, value in layout.constants]

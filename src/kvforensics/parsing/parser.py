@@ -64,11 +64,14 @@ class Parser:
     def prepare(self, frame: pl.DataFrame) -> Prepared:
         """Read what layouts read of a block (`records.RECORD_SCHEMA`)."""
         tried = tuple(self._columnar.active)
-        texts, own = plain_series(frame["message"]), frame["extra"].is_null()
+        texts, own = frame["message"], frame["extra"].is_null()
         if not own.all():  # systemd's own records are no lines of a server
             texts = texts.zip_with(own, pl.Series([None], dtype=pl.String))
         known = self._heads.known
-        scanned = native.scan(texts, known.beginnings, tried)
+        scanned = native.scan(texts, known.beginnings, tried)  # None also where texts are not plain
+        plain = texts if scanned is not None else plain_series(texts)
+        if plain is not texts:
+            texts, scanned = plain, native.scan(plain, known.beginnings, tried)
         if scanned is None:
             rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
             heads = self._heads.read(rows, texts)

@@ -1,0 +1,75 @@
+/* Columns in and out through Arrow's C data interface, as its specification lays it out. */
+#ifndef KVFORENSICS_ARROW_H
+#define KVFORENSICS_ARROW_H
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ArrowSchema {
+    const char *format, *name, *metadata;
+    int64_t flags, n_children;
+    struct ArrowSchema **children, *dictionary;
+    void (*release)(struct ArrowSchema *);
+    void *private_data;
+};
+struct ArrowArray {
+    int64_t length, null_count, offset, n_buffers, n_children;
+    const void **buffers;
+    struct ArrowArray **children, *dictionary;
+    void (*release)(struct ArrowArray *);
+    void *private_data;
+};
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *);
+    int (*get_next)(struct ArrowArrayStream *, struct ArrowArray *);
+    const char *(*get_last_error)(struct ArrowArrayStream *);
+    void (*release)(struct ArrowArrayStream *);
+    void *private_data;
+};
+
+/* A column that grows. */
+typedef struct {
+    char *data;
+    size_t size, room;
+} Bytes;
+
+int enlarge(Bytes *bytes, size_t more);
+
+/* Make room for some more bytes; 0: no memory. */
+static inline int grow(Bytes *bytes, size_t more) { return bytes->size + more <= bytes->room || enlarge(bytes, more); }
+
+#define PUSH(bytes, type, value) (*(type *)((bytes)->data + (bytes)->size) = (value), (bytes)->size += sizeof(type))
+
+/* Return (schema capsule, array capsule) of a column without nulls, or with those of `validity`; takes both. */
+PyObject *column(const char *format, Bytes *bytes, int64_t length, char *validity, int64_t nulls);
+
+/* Return the same of texts, views of 16 bytes, that lie in `held`, a bytes object, which is kept until they are gone. */
+PyObject *text_column(Bytes *views, int64_t length, PyObject *held);
+
+/* Let go of what `text_column` kept for columns that are gone by now. */
+void let_go(void);
+
+/* Tell whether a stream is of string views. */
+int are_views(struct ArrowArrayStream *stream);
+
+static inline int is_null(const struct ArrowArray *array, int64_t place) {
+    const uint8_t *validity = array->buffers[0];
+    return validity != NULL && !((validity[place >> 3] >> (place & 7)) & 1);
+}
+
+/* The bytes of a string view. */
+static inline const char *text_at(const struct ArrowArray *array, int64_t place, size_t *size) {
+    const char *view = (const char *)array->buffers[1] + 16 * place;
+    int32_t length, buffer, offset;
+    memcpy(&length, view, 4);
+    *size = (size_t)length;
+    if (length <= 12) return view + 4;
+    memcpy(&buffer, view + 8, 4);
+    memcpy(&offset, view + 12, 4);
+    return (const char *)array->buffers[2 + buffer] + offset;
+}
+
+#endif

@@ -1,0 +1,135 @@
+/* Handing columns to Arrow: it owns their bytes from then on. */
+#include "arrow.h"
+
+#include <stdatomic.h>
+
+typedef struct Owned {
+    const void *buffers[4];
+    char *validity;
+    PyObject *held; /* the object in which texts lie */
+    int64_t held_size;
+    struct Owned *next;
+} Owned;
+
+/* Columns that are gone but for the object in which their texts lie: whoever lets a column go may not hold Python's lock. */
+static _Atomic(Owned *) gone;
+
+int enlarge(Bytes *bytes, size_t more) {
+    size_t room = bytes->room ? bytes->room : 4096;
+    while (room < bytes->size + more) room += room / 2 + 4096;
+    char *data = realloc(bytes->data, room);
+    if (data == NULL) return 0;
+    bytes->data = data;
+    bytes->room = room;
+    return 1;
+}
+
+static void release_array(struct ArrowArray *array) {
+    Owned *owned = array->private_data;
+    free((void *)owned->buffers[1]);
+    free(owned->validity);
+    array->release = NULL;
+    if (owned->held == NULL) {
+        free(owned);
+        return;
+    }
+    owned->next = atomic_load(&gone);
+    while (!atomic_compare_exchange_weak(&gone, &owned->next, owned)) {}
+}
+
+void let_go(void) {
+    Owned *owned = atomic_exchange(&gone, NULL);
+    while (owned != NULL) {
+        Owned *next = owned->next;
+        Py_DECREF(owned->held);
+        free(owned);
+        owned = next;
+    }
+}
+
+static void release_schema(struct ArrowSchema *schema) { schema->release = NULL; }
+
+static void drop_schema(PyObject *capsule) {
+    struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    if (schema == NULL) return;
+    if (schema->release != NULL) schema->release(schema);
+    free(schema);
+}
+
+static void drop_array(PyObject *capsule) {
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+    if (array == NULL) return;
+    if (array->release != NULL) array->release(array);
+    free(array);
+}
+
+/* Return the capsules of a column; takes `owned`. */
+static PyObject *handed(const char *format, Owned *owned, struct ArrowArray shape) {
+    struct ArrowSchema *schema = calloc(1, sizeof *schema);
+    struct ArrowArray *array = calloc(1, sizeof *array);
+    shape.buffers = owned->buffers, shape.private_data = owned, shape.release = release_array;
+    if (schema == NULL || array == NULL) {
+        free(schema), free(array);
+        release_array(&shape);
+        return PyErr_NoMemory();
+    }
+    *schema = (struct ArrowSchema){.format = format, .name = "", .flags = 2, .release = release_schema};
+    *array = shape;
+    PyObject *first = PyCapsule_New(schema, "arrow_schema", drop_schema);
+    if (first == NULL) {
+        release_array(array);
+        free(array), free(schema);
+        return NULL;
+    }
+    PyObject *second = PyCapsule_New(array, "arrow_array", drop_array);
+    if (second == NULL) {
+        release_array(array);
+        free(array);
+        Py_DECREF(first);
+        return NULL;
+    }
+    return Py_BuildValue("(NN)", first, second);
+}
+
+/* Take the bytes of a column; they may be none, but not nowhere. */
+static Owned *owned_of(Bytes *bytes) {
+    Owned *owned = calloc(1, sizeof *owned);
+    if (owned == NULL || !grow(bytes, 1)) {
+        free(owned);
+        return NULL;
+    }
+    owned->buffers[1] = bytes->data;
+    memset(bytes, 0, sizeof *bytes);
+    return owned;
+}
+
+PyObject *column(const char *format, Bytes *bytes, int64_t length, char *validity, int64_t nulls) {
+    Owned *owned = owned_of(bytes);
+    if (owned == NULL) {
+        free(validity);
+        return PyErr_NoMemory();
+    }
+    owned->buffers[0] = owned->validity = validity;
+    return handed(format, owned, (struct ArrowArray){.length = length, .null_count = nulls, .n_buffers = 2});
+}
+
+PyObject *text_column(Bytes *views, int64_t length, PyObject *held) {
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(held, &data, &size) < 0) return NULL;
+    Owned *owned = owned_of(views);
+    if (owned == NULL) return PyErr_NoMemory();
+    owned->held = Py_NewRef(held);
+    owned->held_size = size;
+    owned->buffers[2] = data;
+    owned->buffers[3] = &owned->held_size;
+    return handed("vu", owned, (struct ArrowArray){.length = length, .n_buffers = 4});
+}
+
+int are_views(struct ArrowArrayStream *stream) {
+    struct ArrowSchema schema = {0};
+    if (stream->get_schema(stream, &schema) != 0) return 0;
+    int views = strcmp(schema.format, "vu") == 0;
+    if (schema.release != NULL) schema.release(&schema);
+    return views;
+}

@@ -1,0 +1,184 @@
+/* One line: where its prefix ends, which layout its body has, what the slots say. */
+#include "program.h"
+
+enum { EXACT_DIGITS = 15, INT_DIGITS = 18, ESCAPE = 0x1b };
+
+static inline int same(const char *text, const char *other, size_t size) {
+    uint64_t one, two;
+    for (; size >= 8; text += 8, other += 8, size -= 8) {
+        memcpy(&one, text, 8), memcpy(&two, other, 8);
+        if (one != two) return 0;
+    }
+    for (; size > 0; size--)
+        if (*text++ != *other++) return 0;
+    return 1;
+}
+
+static int is_digit(char byte) { return (uint8_t)(byte - '0') < 10; }
+
+static int fits_mask(const char *text, Text mask) {
+    for (size_t at = 0; at < mask.size; at++)
+        if (mask.text[at] == '0' ? !is_digit(text[at]) : text[at] != mask.text[at]) return 0;
+    return 1;
+}
+
+static int number(const char *text, int digits) {
+    int value = 0;
+    for (int at = 0; at < digits; at++) value = value * 10 + (text[at] - '0');
+    return value;
+}
+
+/* Microseconds since 1970 of `YYYY-MM-DD hh:mm:ss`; 0 where there is no such moment, or only a leap second. */
+static int moment(const char *text, int64_t *micros) {
+    static const int8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year = number(text, 4), month = number(text + 5, 2), day = number(text + 8, 2);
+    int hour = number(text + 11, 2), minute = number(text + 14, 2), second = number(text + 17, 2);
+    int leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    if (year < 1 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return 0;
+    if (day > days[month - 1] + (month == 2 && leap)) return 0;
+    int64_t before = year - (month <= 2);
+    int64_t passed = 365 * before + before / 4 - before / 100 + before / 400;
+    passed += (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1 - 719468;
+    *micros = ((passed * 24 + hour) * 60 + minute) * INT64_C(60000000) + second * INT64_C(1000000);
+    return 1;
+}
+
+static const char *find(const char *text, const char *end, Text wanted) {
+    while ((size_t)(end - text) >= wanted.size) {
+        const char *found = memchr(text, wanted.text[0], (size_t)(end - text) - wanted.size + 1);
+        if (found == NULL) return NULL;
+        if (memcmp(found, wanted.text, wanted.size) == 0) return found;
+        text = found + 1;
+    }
+    return NULL;
+}
+
+/* A run goes on while lines begin alike. */
+static int begins_as_last(const Scan *scan, const char *text, size_t size, size_t width) {
+    return scan->last.size == width && size >= width && same(scan->last.text, text, width);
+}
+
+/* Note the time of a line that begins a run. */
+static int note_time(Scan *scan, const char *text, size_t size, size_t lead) {
+    int64_t micros;
+    if (size - lead != 19 || !moment(text + lead, &micros)) {
+        scan->odd = 1;
+        return 1;
+    }
+    if (!grow(&scan->local, sizeof micros)) return 0;
+    PUSH(&scan->local, int64_t, micros);
+    scan->last = (Text){text, size};
+    return 1;
+}
+
+typedef union {
+    int64_t whole;
+    double decimal;
+    uint8_t truth;
+} Value;
+
+static int read_decimal(const char **at, const char *end, double *value) {
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    const char *text = *at;
+    int negative = text < end && *text == '-';
+    text += negative;
+    int64_t digits = 0;
+    const char *begin = text;
+    while (text < end && is_digit(*text) && text - begin < EXACT_DIGITS) digits = digits * 10 + (*text++ - '0');
+    if (text == begin || text == end || *text != '.') return 0;
+    const char *point = text++;
+    while (text < end && is_digit(*text) && text - begin <= EXACT_DIGITS) digits = digits * 10 + (*text++ - '0');
+    if (text == point + 1 || (text < end && is_digit(*text))) return 0;
+    /* both numbers are exact, so the quotient is the nearest there is */
+    double found = (double)digits / powers[text - point - 1];
+    *value = negative ? -found : found;
+    *at = text;
+    return 1;
+}
+
+static int read_item(const Item *item, const char **at, const char *end, Value *value) {
+    const char *text = *at;
+    size_t rest = (size_t)(end - text);
+    switch (item->kind) {
+    case 'c':
+        if (rest < item->text.size || !same(text, item->text.text, item->text.size)) return 0;
+        *at = text + item->text.size;
+        return 1;
+    case 'i':
+        value->whole = 0;
+        while (text < end && is_digit(*text)) {
+            if (text - *at == INT_DIGITS) return 0;
+            value->whole = value->whole * 10 + (*text++ - '0');
+        }
+        break;
+    case 'f':
+        return read_decimal(at, end, &value->decimal);
+    case 'b':
+        value->truth = rest >= 4 && memcmp(text, "True", 4) == 0;
+        if (!value->truth && (rest < 5 || memcmp(text, "False", 5) != 0)) return 0;
+        *at = text + (value->truth ? 4 : 5);
+        return 1;
+    default:
+        while (text < end && item->text.text[(uint8_t)*text]) text++;
+    }
+    if (text == *at) return 0;
+    *at = text;
+    return 1;
+}
+
+/* 1: the body has this layout and is taken; 0: it has not; -1: no memory */
+static int read_body(Layout *layout, const char *body, const char *end, uint32_t row, uint32_t tail) {
+    Value values[MAX_ITEMS];
+    const char *at = body;
+    for (int number = 0; number < layout->size; number++) {
+        const Item *item = &layout->items[number];
+        Value value;
+        if (!read_item(item, &at, end, &value)) return 0;
+        if (item->column >= 0) values[item->column] = value;
+    }
+    if (at != end) return 0;
+    if (!grow(&layout->rows, 4) || !grow(&layout->tails, 4)) return -1;
+    for (int place = 0; place < layout->width; place++)
+        if (!grow(&layout->columns[place], 8)) return -1;
+    PUSH(&layout->rows, uint32_t, row);
+    PUSH(&layout->tails, uint32_t, tail);
+    for (int place = 0; place < layout->width; place++) {
+        Bytes *column = &layout->columns[place];
+        if (layout->formats[place] == 'i') PUSH(column, int64_t, values[place].whole);
+        else if (layout->formats[place] == 'f') PUSH(column, double, values[place].decimal);
+        else PUSH(column, uint8_t, values[place].truth);
+    }
+    layout->hits++;
+    return 1;
+}
+
+int read_line(Scan *scan, const char *text, size_t size, uint32_t row, int *timed) {
+    const char *body = text, *end = text + size;
+    uint32_t tail = 0;
+    if (memchr(text, ESCAPE, size) != NULL) scan->odd = 1;
+    for (int number = 0; number < scan->form_count; number++) {
+        const Form *form = &scan->forms[number];
+        size_t lead = form->lead.size, width = lead + form->mask.size;
+        if (size < lead || !same(text, form->lead.text, lead)) continue;
+        int again = form->stamped && begins_as_last(scan, text, size, width);
+        if (!again && (size < width || !fits_mask(text + lead, form->mask))) {
+            body = NULL; /* it begins like a prefix */
+            continue;
+        }
+        if (form->stamped) {
+            if (!again && !note_time(scan, text, width, lead)) return -1;
+            *timed = 1;
+        }
+        const char *close = find(text + width, end, form->close);
+        tail = close == NULL ? 0 : tail_of(form, text + width, (size_t)(close - text) - width);
+        body = tail ? close + form->close.size : NULL;
+        break;
+    }
+    if (body == NULL || body == end) return 0;
+    uint8_t begin = (uint8_t)*body;
+    for (int place = 0; place < scan->beginnings[begin]; place++) {
+        int taken = read_body(&scan->layouts[scan->beginning[begin][place]], body, end, row, tail);
+        if (taken) return taken;
+    }
+    return 0;
+}

@@ -1,0 +1,121 @@
+/* scan() reads the lines of a block by layouts, once over the bytes. It takes a line only where the expressions of the
+   columnar way would say the same; every other line is left to them. */
+#include "functions.h"
+#include "program.h"
+
+/* 1: done; 0: no memory; -1: a line is odd */
+static int scan_array(Scan *scan, const struct ArrowArray *array) {
+    if (!grow(&scan->run, 4 * (size_t)array->length)) return 0;
+    for (int64_t number = 0; number < array->length; number++) {
+        int64_t place = array->offset + number;
+        uint32_t row = (uint32_t)scan->rows++;
+        int timed = 0, taken = 0;
+        if (!is_null(array, place)) {
+            size_t size;
+            const char *text = text_at(array, place, &size);
+            taken = read_line(scan, text, size, row, &timed);
+            if (taken < 0) return 0;
+            if (scan->odd) return -1;
+        }
+        uint32_t run = timed ? (uint32_t)(scan->local.size / 8 - 1) : 0;
+        PUSH(&scan->run, uint32_t, run);
+        if (!taken) {
+            if (!grow(&scan->left, 4)) return 0;
+            PUSH(&scan->left, uint32_t, row);
+        }
+    }
+    return 1;
+}
+
+/* 1: done; 0: no memory; -1: a line is odd, or texts are in another form than string views */
+static int scan_stream(Scan *scan, struct ArrowArrayStream *stream) {
+    if (!are_views(stream)) return -1;
+    int64_t begin = 0; /* run 0: lines without a time */
+    if (!grow(&scan->local, 8)) return 0;
+    PUSH(&scan->local, int64_t, begin);
+    for (;;) {
+        struct ArrowArray array = {0};
+        if (stream->get_next(stream, &array) != 0) return -1;
+        if (array.release == NULL) return 1;
+        scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
+        int done = array.n_buffers >= 2 ? scan_array(scan, &array) : -1;
+        array.release(&array);
+        if (done <= 0) return done;
+    }
+}
+
+static PyObject *part_of(Layout *layout, int place) {
+    PyObject *columns = PyTuple_New(layout->width);
+    if (columns == NULL) return NULL;
+    for (int number = 0; number < layout->width; number++) {
+        char kind = layout->formats[number];
+        PyObject *made = column(kind == 'i' ? "l" : kind == 'f' ? "g" : "C", &layout->columns[number], layout->hits, NULL, 0);
+        if (made == NULL || PyTuple_SetItem(columns, number, made) < 0) {
+            Py_DECREF(columns);
+            return NULL;
+        }
+    }
+    PyObject *rows = column("I", &layout->rows, layout->hits, NULL, 0);
+    PyObject *tails = rows == NULL ? NULL : column("I", &layout->tails, layout->hits, NULL, 0);
+    if (tails == NULL) {
+        Py_XDECREF(rows);
+        Py_DECREF(columns);
+        return NULL;
+    }
+    return Py_BuildValue("(iNNN)", place, rows, tails, columns);
+}
+
+static PyObject *result_of(Scan *scan) {
+    PyObject *parts = PyList_New(0);
+    if (parts == NULL) return NULL;
+    for (int number = 0; number < scan->layout_count; number++) {
+        if (scan->layouts[number].hits == 0) continue;
+        PyObject *part = part_of(&scan->layouts[number], number);
+        if (part == NULL || PyList_Append(parts, part) < 0) {
+            Py_XDECREF(part);
+            Py_DECREF(parts);
+            return NULL;
+        }
+        Py_DECREF(part);
+    }
+    int64_t left = (int64_t)(scan->left.size / 4), runs = (int64_t)(scan->local.size / 8);
+    char *validity = malloc((size_t)runs / 8 + 1);
+    if (validity == NULL) {
+        Py_DECREF(parts);
+        return PyErr_NoMemory();
+    }
+    memset(validity, 0xff, (size_t)runs / 8 + 1);
+    validity[0] &= (char)0xfe;
+    PyObject *columns[3] = {column("I", &scan->left, left, NULL, 0), NULL, NULL};
+    columns[1] = column("tsu:", &scan->local, runs, validity, 1);
+    columns[2] = column("I", &scan->run, scan->rows, NULL, 0);
+    if (columns[0] == NULL || columns[1] == NULL || columns[2] == NULL) {
+        for (int number = 0; number < 3; number++) Py_XDECREF(columns[number]);
+        Py_DECREF(parts);
+        return NULL;
+    }
+    return Py_BuildValue("(NNNN)", parts, columns[0], columns[1], columns[2]);
+}
+
+PyObject *scan(PyObject *module, PyObject *args) {
+    PyObject *capsule, *forms, *layouts;
+    (void)module;
+    let_go();
+    if (!PyArg_ParseTuple(args, "OO!O!", &capsule, &PyTuple_Type, &forms, &PyTuple_Type, &layouts)) return NULL;
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream == NULL) return NULL;
+    Scan *made = calloc(1, sizeof *made);
+    if (made == NULL) return PyErr_NoMemory();
+    PyObject *result = NULL;
+    if (read_program(made, forms, layouts)) {
+        int done;
+        Py_BEGIN_ALLOW_THREADS
+        done = scan_stream(made, stream);
+        Py_END_ALLOW_THREADS
+        if (done == 0) PyErr_NoMemory();
+        else if (done < 0) result = Py_NewRef(Py_None);
+        else result = result_of(made);
+    }
+    free_scan(made);
+    return result;
+}
