@@ -261,7 +261,9 @@ def test_an_archive_on_standard_input(stdin, make):
     assert expand(["-"]) == ["-"]
 
 
-@pytest.mark.parametrize("data", [LOG, b"", b"x", gzip.compress(LOG), lzma.compress(LOG * 9), LOG * 100_000])
+@pytest.mark.parametrize(
+    "data", [LOG, b"", b"x", gzip.compress(LOG, mtime=0), lzma.compress(LOG * 9), LOG * 100_000]
+)
 def test_what_is_no_archive_is_read_from_its_first_byte(stdin, tmp_path, data):
     (tmp_path / "file").write_bytes(data)
     stdin(data)
