@@ -13,7 +13,8 @@ from kvforensics.parsing.grammar import load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvforensics.events import EventBlock
+    from kvforensics.parsing.kinds import kinds
+from kvforensics.events import EventBlock
 
 # What SGLang prints before a value, and the column that holds it. Written down once more on purpose: the
 # grammar must not be checked against itself.
@@ -247,6 +248,7 @@ def test_an_access_line_with_and_without_prefix_and_colours(
 
 def test_a_number_beyond_64_bits_is_null_and_never_wraps(parse: Callable[..., EventBlock]) -> None:
     line = f"{HEAD}Decode batch, #running-req: {{}}, #token: 5, token usage: 0.20, #queue-req: 1"
+    kinds.cache_clear()  # in a process that has learnt very many layouts a line as long as the last is unknown
     frame = parse(
         *(line.format(number) for number in (7, "1" * 20, 2**63 - 1, 2**63, "0" * 30 + "8", "9" * 5000))
     ).hot["decode"]
