@@ -9,12 +9,12 @@ import pytest
 from tests.parsing.conftest import sample_lines
 
 from kvforensics.parsing.grammar import load
+from kvforensics.parsing.kinds import kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvforensics.parsing.kinds import kinds
-from kvforensics.events import EventBlock
+    from kvforensics.events import EventBlock
 
 # What SGLang prints before a value, and the column that holds it. Written down once more on purpose: the
 # grammar must not be checked against itself.
