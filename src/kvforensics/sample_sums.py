@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from kvforensics.columns import constant
 from kvforensics.sample_buckets import (
     CLIENT_ERROR,
     SERVER_ERROR,
@@ -42,7 +43,7 @@ def summed(kind: str, rows: pl.DataFrame, width_us: int) -> pl.DataFrame:
     def column(name: str, dtype: pl.DataType) -> pl.Series:
         if name in rules or name in differing:
             return made[name] if made[name].dtype == dtype else made[name].cast(dtype)
-        return pl.Series(name, [constants.get(name)], dtype=dtype).new_from_index(0, made.height)
+        return constant(name, constants.get(name), dtype, made.height)
 
     return pl.DataFrame([column(*item) for item in bucket_schema().items()])
 

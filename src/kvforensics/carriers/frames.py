@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from kvforensics.columns import constant
 from kvforensics.records import RECORD_SCHEMA
 
 if TYPE_CHECKING:
@@ -65,9 +66,9 @@ def empty_frame() -> pl.DataFrame:
 def _column(name: str, values: Any, context: Context, height: int) -> pl.Series:
     dtype = _FULL[name]
     if name == "source":
-        return pl.Series(name, [context.index], dtype=dtype).new_from_index(0, height)
+        return constant(name, context.index, dtype, height)
     if values is None:
-        return pl.Series(name, [None], dtype=dtype).new_from_index(0, height)
+        return constant(name, None, dtype, height)
     if isinstance(values, pl.Series):
         return values.alias(name) if values.dtype == dtype else values.cast(dtype).alias(name)
     return pl.Series(name, values, dtype=dtype)

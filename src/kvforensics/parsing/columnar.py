@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from kvforensics.columns import constant
 from kvforensics.events import BASE_SCHEMA
 from kvforensics.parsing.decoding import decode_fitting, schema_of
 from kvforensics.parsing.kinds import HOT, KNOWN, Kinds, Writer
@@ -84,6 +85,8 @@ class Columnar:
     def __post_init__(self) -> None:
         grammar = self.kinds.grammars[HOT]
         self._schemas = {kind: schema_of(grammar, kind) for kind in grammar.kinds}
+        base = {"row": pl.UInt32(), **BASE_SCHEMA}
+        self._wanted = {kind: {**base, **schema} for kind, schema in self._schemas.items()}
         self._needles = sorted({needle for needles in grammar.needles.values() for needle in needles})
         self.active = list(self.kinds.hot_layouts[-MAX_ACTIVE:])
         self._idle = dict.fromkeys(self.active, 1)  # what has a hit stays before what may have one
@@ -119,25 +122,24 @@ class Columnar:
         frames: dict[str, list[pl.DataFrame]] = {}
         for layout, lines in parts:
             if not layout.kind.startswith(KNOWN):
-                placed = lines.hstack([column.gather(lines["row"]) for column in base])
+                rows = lines["row"]
+                placed = lines.hstack([column[rows] for column in base])
                 frames.setdefault(layout.kind, []).append(self.completed(layout.kind, placed))
         joined = {}
         for kind, found in frames.items():
             joined[kind] = found[0] if len(found) == 1 else pl.concat(found).sort("row", maintain_order=True)
-        taken = [part.lines.select("row", "headed") for part in parts]
+        taken = [pl.DataFrame([part.lines["row"], part.lines["headed"]]) for part in parts]
         return Hot(joined, pl.concat(taken) if taken else _nothing_taken())
 
     def completed(self, kind: str, part: pl.DataFrame) -> pl.DataFrame:
         """Return a part with every column of its kind; what its lines do not name is null."""
-        wanted = {"row": pl.UInt32(), **BASE_SCHEMA, **self._schemas[kind]}
+        told = {column.name: column for column in part}
 
         def column(name: str, dtype: pl.DataType) -> pl.Series:
-            if name in part.columns:
-                return part[name]
             value = self.source if name == "source" else None
-            return pl.Series(name, [value], dtype=dtype).new_from_index(0, part.height)
+            return told[name] if name in told else constant(name, value, dtype, part.height)
 
-        return pl.DataFrame([column(*item) for item in wanted.items()])
+        return pl.DataFrame([column(*item) for item in self._wanted[kind].items()])
 
     def frame_of(self, kind: str, rows: list[dict[str, object]]) -> pl.DataFrame:
         """Return lines of a kind that were read one by one as a part like the columnar ones."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from kvforensics.columns import without
 from kvforensics.events import SEEN_SCHEMA, EventBlock
 from kvforensics.parsing import native
 from kvforensics.parsing.clock import Clock
@@ -168,7 +169,7 @@ class Parser:
             known = frames.get(kind)
             joined = part if known is None else pl.concat([known, part])
             frames[kind] = joined.sort("row", maintain_order=True)
-        return {kind: frame.drop("row") for kind, frame in sorted(frames.items())}
+        return {kind: without(frame, "row") for kind, frame in sorted(frames.items())}
 
     def _note_damage(self, events: Iterable[Event], frame: pl.DataFrame) -> None:
         """Note where a settings line was cut, and where the journal dropped messages."""
@@ -205,7 +206,7 @@ def _with_fraction(inner: pl.Series, prepared: Prepared) -> pl.Series:
 def _with_tags(lines: pl.DataFrame, known: Known) -> pl.DataFrame:
     """Return lines that were scanned with what their prefixes say."""
     tail = lines["tail"]
-    tags = [table.gather(tail).alias(tag) for tag, table in known.tags.items()]
+    tags = [table[tail].alias(tag) for tag, table in known.tags.items()]
     own = [column for column in lines if column.name != "tail"]
     return pl.DataFrame([*own, (tail > 0).alias("headed"), *tags])
 
