@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.sample_buckets import is_one
+from kvforensics.sample_buckets import is_one, packed_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,24 +50,6 @@ class Pile:
 
 def distinct(frames: Sequence[pl.DataFrame], key: Sequence[str]) -> int:
     """Return how many rows of frames differ in a key of whole numbers."""
-    packed, size = pl.repeat(0, sum(frame.height for frame in frames), dtype=pl.Int64, eager=True), 1
-    for name in key:
-        column = pl.concat([frame[name] for frame in frames]).cast(pl.Int64)
-        if is_one(column):
-            continue
-        places, spread = _places(column)
-        if size * spread >= 1 << 62:
-            return pl.concat([frame.select(key) for frame in frames]).n_unique()
-        packed += places * size
-        size *= spread
-    return packed.n_unique()
-
-
-def _places(column: pl.Series) -> tuple[pl.Series, int]:
-    """Return whole numbers from 0 on that differ where a column's values do, and how many there may be."""
-    least = int(column.min())  # type: ignore[arg-type]
-    spread = int(column.max()) - least + 2  # type: ignore[arg-type]
-    if spread > 1 << 32:
-        column, least = column.rank("dense").cast(pl.Int64), 1
-        spread = int(column.max()) + 1  # type: ignore[arg-type]
-    return column.fill_null(least - 1) - (least - 1), spread
+    columns = [pl.concat([frame[name] for frame in frames]) for name in key]
+    packed = packed_key([column for column in columns if not is_one(column)])
+    return 1 if packed is None else packed.n_unique()

@@ -14,6 +14,7 @@ from kvforensics.sample_buckets import (
     SUMS,
     USAGES,
     bucket_schema,
+    grouped,
     is_even,
     is_one,
 )
@@ -37,7 +38,7 @@ def summed(kind: str, rows: pl.DataFrame, width_us: int) -> pl.DataFrame:
     same = {name for name in key if is_one(keyed[name])}
     differing = [name for name in key if name not in same]
     rules = {**_COMMON, **_SUMMED[kind](rows)}
-    made = keyed.group_by(differing).agg(**rules) if differing else keyed.select(**rules)
+    made = grouped(keyed, differing, rules)
     constants: dict[str, object] = {name: keyed[name][0] for name in same} | dict.fromkeys(SUMS, 0)
 
     def column(name: str, dtype: pl.DataType) -> pl.Series:
