@@ -78,22 +78,39 @@ class Common:
         """Tell which records the others hold too, the n-th of equal ones being the n-th there."""
         if self.cursors:
             return marks["cursor"].is_in(others["cursor"].drop_nulls().implode()).fill_null(value=False)
-        found = self._keyed(marks).join(
-            self._keyed(others).unique().with_columns(pl.lit(value=True).alias("agrees")),
+        ours, theirs = self._rough(marks), self._rough(others)
+        mine = ours.is_in(theirs.implode()).fill_null(value=False)
+        found = pl.repeat(value=False, n=marks.height, dtype=pl.Boolean, eager=True)
+        if not mine.any():
+            return found
+        near = others.filter(theirs.is_in(ours.filter(mine).implode()).fill_null(value=False))
+        agrees = self._keyed(marks.filter(mine)).join(
+            self._keyed(near).unique().with_columns(pl.lit(value=True).alias("agrees")),
             on=["time", "text", *self.who, "nth"],
             how="left",
             nulls_equal=True,
             maintain_order="left",
         )["agrees"]
-        return found.fill_null(value=False) & marks[self.basis].is_not_null()
+        return found.scatter(mine.arg_true(), agrees.fill_null(value=False))
+
+    def _rough(self, marks: pl.DataFrame) -> pl.Series:
+        """Return a number that is the same where time and text are; hardly any other record has it.
+
+        Most records are in no other input, which it tells several times as fast as all that is known of them.
+        Null where there is no time.
+        """
+        time = (pl.col(self.basis) // self.precision).hash()
+        rough = pl.when(pl.col(self.basis).is_not_null()).then(time ^ self._text())
+        return marks.select(rough)[:, 0]
+
+    def _text(self) -> pl.Expr:
+        return pl.when("blob").then(_ANY_BLOB).otherwise("text") if self.blobs else pl.col("text")
 
     def _keyed(self, marks: pl.DataFrame) -> pl.DataFrame:
         time = (pl.col(self.basis) // self.precision).alias("time")
         same = ["time", "text", *self.who]
         nth = pl.int_range(pl.len(), dtype=pl.UInt32).over(same).alias("nth")
-        if self.blobs:
-            marks = marks.with_columns(pl.when("blob").then(_ANY_BLOB).otherwise("text").alias("text"))
-        return marks.with_columns(time).select(*same, nth)
+        return marks.with_columns(time, self._text().alias("text")).select(*same, nth)
 
 
 class Fingerprints:
