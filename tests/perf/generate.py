@@ -89,7 +89,7 @@ def write(log: TextIO, size: int, launches: int = 12, seed: int = 1) -> int:
     chance = random.Random(seed)
     groups = _bodies(chance)
     weights = [share for share, _ in groups]
-    now, written, lines = datetime(2026, 1, 1), 0, 0
+    now, written, lines = datetime(2026, 1, 1) + timedelta(days=10 * (seed - 1)), 0, 0
     for number in range(launches):
         start = Start(
             ranks=RANKS, context=CONTEXTS[number // 2 % 4], f=0.85 + 0.01 * (number % 5), running=64

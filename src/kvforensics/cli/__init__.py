@@ -7,12 +7,11 @@ import gc
 import os
 import sys
 
+from kvforensics.garbage import look_seldom
+
 SIGNAL_INTERRUPT = 130  # 128 + SIGINT
 OWN_FAULT = 70  # EX_SOFTWARE of sysexits.h
 TRACEBACK = "KVFORENSICS_TRACEBACK"  # environment: show where a fault of ours arose
-# New objects after which garbage is looked for, 700 by default. A run makes hundreds of thousands that stay,
-# modules and grammars first, and next to nothing that is garbage and cyclic: it took a tenth of its time.
-_OBJECTS = 50_000
 # polars' allocator, jemalloc: fewer arenas, and what is free goes back to the system sooner. Blocks are large
 # and pass from thread to thread, so that by default each thread's arena comes to hold several.
 _ALLOCATOR = "narenas:2,dirty_decay_ms:100,muzzy_decay_ms:0"
@@ -21,7 +20,7 @@ _ALLOCATOR = "narenas:2,dirty_decay_ms:100,muzzy_decay_ms:0"
 def main() -> None:
     """Run the command line; an error is one line on standard error and an exit code of its own."""
     os.environ.setdefault("_RJEM_MALLOC_CONF", _ALLOCATOR)
-    gc.set_threshold(_OBJECTS, 20, 20)
+    look_seldom()
     atexit.register(gc.freeze)  # else the interpreter looks through all objects before it ends, for 0.1 s
     from kvforensics.errors import KvforensicsError
 

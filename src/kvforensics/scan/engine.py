@@ -12,6 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from kvforensics.garbage import look_seldom
 from kvforensics.scan.atomic import CatalogueWriteError
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Local:
 def prepare(threads: int) -> None:
     """Set up a worker process before anything heavy is loaded: polars would take all cores for each."""
     os.environ["POLARS_MAX_THREADS"] = str(threads)
+    look_seldom()
 
 
 def _tried(function: Callable[[Item], Result], item: Item) -> tuple[Result | None, Exception | None]:
