@@ -183,8 +183,10 @@ class Samples:
         while self._width_us < width_us:
             self._width_us *= 2
             self._buckets.change(pl.col("slot") // 2)
-        slots = pl.col("slot") // (self._width_us // width_us)
-        many = self._buckets.add(merge_slots(buckets.with_columns(slots).select(list(bucket_schema()))))
+        known, times = buckets.select(list(bucket_schema())), self._width_us // width_us
+        if times > 1:
+            known = merge_slots(known.with_columns(pl.col("slot") // times))
+        many = self._buckets.add(known)
         if self._records.add(records.select(list(records_schema()))) or many:
             self._settle()
 
