@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -39,6 +40,20 @@ class Block:
     def data(self) -> bytes:
         """The bytes of the lines."""
         return self._led[1:]
+
+    def __contains__(self, part: bytes) -> bool:
+        """Tell whether some bytes are anywhere in the lines."""
+        return part in self._led
+
+    def each(self) -> BytesIO:
+        """Return the lines with their line ends, one after the other; the block itself is not copied."""
+        stream = BytesIO(self._led)
+        stream.seek(1)
+        return stream
+
+    def counted(self, lines: int) -> None:
+        """Take over the number of lines from whoever has read them all."""
+        self._height = lines
 
     @property
     def height(self) -> int:

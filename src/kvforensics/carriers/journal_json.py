@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from io import BytesIO
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from kvforensics.carriers.journal_fields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
 
@@ -179,13 +178,14 @@ class _Reader:
 
 def _decoded(block: Block) -> _Decoded | None:
     """Decode a block in which each line is an entry; None when it is anything else."""
-    data = block.data
-    if b"\x1e" in data:
-        data = data.removeprefix(b"\x1e").replace(b"\n\x1e", b"\n")
+    lines: Iterable[bytes] = block.each()
+    if b"\x1e" in block:
+        lines = (line.removeprefix(b"\x1e") for line in lines)
     try:  # `decode_lines` would take two objects in a line, and one over two lines
-        rows = list(map(_DECODER.decode, BytesIO(data)))
+        rows = list(map(_DECODER.decode, lines))
     except (msgspec.MsgspecError, RecursionError):
         return None
+    block.counted(len(rows))
     entries = _Decoded(rows)
     if NO_MESSAGE in entries.column("MESSAGE") and _NOWHERE in map(_place, rows):
         return None
