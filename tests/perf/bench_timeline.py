@@ -181,9 +181,9 @@ def report(costs: dict[str, Cost], mb: int) -> dict[str, float]:
 
 
 FLOORS = {  # far under what was measured: only a mistake in the hot path crosses them
-    "typed script / timeline, CPU": 0.08,
-    "peak MB": -900.0,  # at most
-    "small / import polars, CPU": -30.0,
+    "typed script / timeline, CPU": 0.2,
+    "peak MB": -700.0,  # at most
+    "small / import polars, CPU": -12.0,
 }
 
 
