@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from kvforensics import intake as module
+from kvforensics.carriers import open_source
 from kvforensics.errors import NothingReadableError
 from kvforensics.events import Event, EventBlock, ShapeCount
 from kvforensics.intake import KIND_KEPT, SAME_KEPT, Floods, Intake, read
@@ -15,6 +16,7 @@ from kvforensics.parsing import kinds as kinds_module
 from kvforensics.parsing import parser as parser_module
 from kvforensics.parsing.kinds import Kinds
 from kvforensics.records import Origin, Origins
+from tests.perf.generate import write
 
 START = datetime(2026, 5, 20, 9, 0)
 
@@ -167,3 +169,32 @@ def test_layouts_are_learnt_from_a_few_lines_before_the_rest_is_read(tmp_path, m
     found = read([str(log)], Options())
     assert heights == pieces
     assert (found.records, found.understood) == (quiet + 5000, 5000)
+
+
+@pytest.mark.parametrize("height", [5, 40, 10_000])
+def test_blocks_in_threads_give_what_blocks_one_by_one_give(height, tmp_path, monkeypatch):
+    log = tmp_path / "busy.log"
+    with log.open("w") as stream:
+        write(stream, 120_000, launches=3)
+    intakes = []
+    for threads in (True, False):
+        monkeypatch.setattr(module, "FIRST_RECORDS", height)
+        intake = Intake()
+        opened = open_source(str(log), Options(), intake.origins, 0)
+        intake.sources.append(opened.source)
+        parser, held = Parser(0, opened.source, intake.origins), Floods(intake.origins)
+        frames = (frame[at : at + height] for frame in opened for at in range(0, frame.height, height))
+        if threads:
+            module.take_in(frames, parser, held, intake)
+        else:
+            for frame in frames:
+                intake.add(parser.feed(frame), held)
+        intake.add(parser.close(), held)
+        intake.events += held.close()
+        intakes.append(intake)
+    one, other = intakes
+    assert one.samples.frame().height
+    assert one.samples.frame().equals(other.samples.frame())
+    assert one.samples.records().equals(other.samples.records())
+    for name in ("events", "sources", "shapes", "records", "understood", "unknown"):
+        assert getattr(one, name) == getattr(other, name)
