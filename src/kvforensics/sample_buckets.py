@@ -40,6 +40,7 @@ _MAXIMA = ("usage_max", "running_max", "queue_max")
 _LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
 
 
+NEVER = -(1 << 62)  # stands before every line
 MIXED = "mixed"  # no kind of line, but unified lines of several
 
 

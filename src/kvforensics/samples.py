@@ -20,14 +20,16 @@ in `stretches()` and `records()`, so that they ascend with time there too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from kvforensics.events import RANK_TAGS
+from kvforensics.sample_blocks import NO_SUMS, Sums, moved, sums_of, within
 from kvforensics.sample_buckets import (
     FIRSTS,
     MIXED,
+    NEVER,
     STRETCH,
     as_buckets,
     bucket_schema,
@@ -47,16 +49,6 @@ if TYPE_CHECKING:
     from kvforensics.events import EventBlock
 
 
-class Sums(NamedTuple):
-    """A block added up before it was known which boundary stands before it: there NEVER stands."""
-
-    width_us: int
-    span: tuple[int, int]  # its first and its last line
-    cuts: tuple[int, ...]  # boundaries within
-    by_kind: dict[str, pl.DataFrame]
-    records: pl.DataFrame | None
-
-
 class _Held(NamedTuple):
     """A block that waits until the next one tells whether an event of several lines began in it."""
 
@@ -66,12 +58,10 @@ class _Held(NamedTuple):
     sums: Sums
 
 
-NO_SUMS = Sums(1, (0, -1), (), {}, None)
 MAX_ROWS = 100_000
 SECOND_US = 1_000_000
 WIDEST_US = SECOND_US << 31  # 68 years
 FEW_ROWS = 10_000  # lines that `summed` cannot add up wait until there are so many
-NEVER = -(1 << 62)  # stands before every line
 
 
 class Samples:
@@ -92,17 +82,7 @@ class Samples:
 
     def sums(self, block: EventBlock) -> Sums:
         """Add up what a block holds, by the boundaries that it holds itself. Any thread may."""
-        span, width = _span(block), self._width_us
-        if span is None:
-            return NO_SUMS
-        inside = _within((event.line for event in block.rare), span)
-        cuts = pl.Series("cuts", [NEVER, *inside], dtype=pl.Int64)
-        found: dict[str, pl.DataFrame] = {}
-        for kind, frame in together({kind: frame for kind, frame in block.hot.items() if len(frame)}):
-            if may_sum(kind, frame):
-                found[kind] = summed(kind, placed(frame, cuts), width)
-        seen = block.seen if block.seen is not None and len(block.seen) else None
-        return Sums(width, span, inside, found, None if seen is None else as_records(seen, cuts))
+        return sums_of(block, self._width_us)
 
     def add(self, block: EventBlock, boundaries: Iterable[int] | None = None, sums: Sums = NO_SUMS) -> None:
         """Take one block. `boundaries` are the lines that no bucket may span; by default every rare event's.
@@ -216,16 +196,16 @@ class Samples:
         self._held = None
         known = sorted({self._after, *lines, *later})
         cuts = pl.Series("cuts", known, dtype=pl.Int64)
-        if _within(known, sums.span) != sums.cuts:
+        if within(known, sums.span) != sums.cuts:
             sums = NO_SUMS
         before = max((line for line in known if line < sums.span[0]), default=NEVER)
         for kind, frame in frames:
             if kind in sums.by_kind:
-                self._pile(_moved(sums.by_kind[kind], before, self._width_us // sums.width_us))
+                self._pile(moved(sums.by_kind[kind], before, self._width_us // sums.width_us))
             else:
                 self._take(kind, placed(frame, cuts))
         if seen is not None:
-            self._note(as_records(seen, cuts) if sums.records is None else _moved(sums.records, before))
+            self._note(as_records(seen, cuts) if sums.records is None else moved(sums.records, before))
         if lines:
             self._after = max(self._after, lines[-1])
 
@@ -296,23 +276,3 @@ def _source_of(block: EventBlock) -> int | None:
         if frame is not None and len(frame):
             return int(frame["source"][0])
     return block.rare[0].source if block.rare else None
-
-
-def _span(block: EventBlock) -> tuple[int, int] | None:
-    """Return the first and the last line of a block, None where it holds events alone."""
-    frames = [frame for frame in (block.seen, *block.hot.values()) if frame is not None and len(frame)]
-    ends: list[Any] = [end for frame in frames for end in (frame["line"].min(), frame["line"].max())]
-    return (min(ends), max(ends)) if ends else None
-
-
-def _within(lines: Iterable[int], span: tuple[int, int]) -> tuple[int, ...]:
-    return tuple(sorted({line for line in lines if span[0] <= line <= span[1]}))
-
-
-def _moved(rows: pl.DataFrame, before: int, times: int = 1) -> pl.DataFrame:
-    """Return buckets or records with the boundary before them, buckets that are some times as wide."""
-    place = rows["after_line"]
-    columns = {column.name: column for column in rows} | {"after_line": place.set(place == NEVER, before)}
-    if times > 1:
-        columns["slot"] //= times
-    return pl.DataFrame(list(columns.values()))
