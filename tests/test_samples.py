@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS, SEEN_SCHEMA, Event, EventBlock
 from kvforensics.samples import Samples
@@ -191,6 +193,58 @@ def test_sums_made_before_a_block_is_added_are_the_same():
         late.add(block)
     assert early.frame().equals(late.frame())
     assert early.width_s == late.width_s > 1
+
+
+BLOCKS = st.lists(
+    st.tuples(
+        st.integers(1, 12),  # records
+        st.sets(st.integers(-3, 11), max_size=3),  # events: places in the block, or in the one before
+        st.booleans(),  # whether all of them are boundaries
+        st.lists(
+            st.sampled_from([None, 0.0, 1.0, 4.0, 9.0]), min_size=12, max_size=12
+        ),  # seconds since the last
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def blocks_of(drawn, *, late):
+    """Make blocks, and the lines of each that are boundaries."""
+    begin, clock = 1, 0.0
+    for count, events, all_kept, steps in drawn:
+        lines = list(range(begin, begin + count))
+        times = []
+        for step in steps[:count]:
+            clock += step or 0.0
+            times.append(None if step is None else clock)
+        told = sorted({begin + at for at in events if at < count and (late or at >= 0) and begin + at > 0})
+        rows = [line for line in lines if line not in told]
+        found = decode(rows, step=2) if rows else {}
+        block = EventBlock(rare=[rare(line) for line in told], hot=found, seen=seen(lines, times))
+        yield block, told if all_kept else told[:1]
+        begin += count
+
+
+@given(BLOCKS)
+def test_what_is_added_up_in_advance_is_the_same_wherever_events_are(drawn):
+    early, late = Samples(), Samples()
+    for block, kept in blocks_of(drawn, late=True):
+        early.add(block, kept, early.sums(block))
+        late.add(block, kept)
+    assert early.records().equals(late.records())
+    assert early.frame().equals(late.frame())
+
+
+@given(BLOCKS)
+def test_runs_of_records_are_the_same_line_by_line(drawn):
+    whole, single = Samples(), Samples()
+    for block, kept in blocks_of(drawn, late=False):
+        whole.add(block, kept, whole.sums(block))
+        for row in range(block.seen.height):
+            line = block.seen["line"][row]
+            single.add(EventBlock(seen=block.seen[row : row + 1]), [each for each in kept if each == line])
+    assert whole.records().equals(single.records())
 
 
 def test_lines_without_time_are_counted_too():
