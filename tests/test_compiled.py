@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvforensics import compiled
@@ -75,6 +75,7 @@ PIECES = st.sampled_from(3 * GOOD + ODD)
 
 
 @pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
+@settings(deadline=None)
 @given(st.lists(PIECES, max_size=30).map(b"".join) | st.binary(max_size=60))
 def test_lines_where_they_lie(data):
     with pytest.MonkeyPatch.context() as patch:

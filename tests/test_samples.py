@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS, SEEN_SCHEMA, Event, EventBlock
@@ -226,6 +226,7 @@ def blocks_of(drawn, *, late):
         begin += count
 
 
+@settings(deadline=None)
 @given(BLOCKS)
 def test_what_is_added_up_in_advance_is_the_same_wherever_events_are(drawn):
     early, late = Samples(), Samples()
@@ -236,6 +237,7 @@ def test_what_is_added_up_in_advance_is_the_same_wherever_events_are(drawn):
     assert early.frame().equals(late.frame())
 
 
+@settings(deadline=None)
 @given(BLOCKS)
 def test_runs_of_records_are_the_same_line_by_line(drawn):
     whole, single = Samples(), Samples()

@@ -19,8 +19,8 @@ from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
 from kvforensics.launches.services import relevant
 from kvforensics.parsing import Parser
 from kvforensics.records import Origins, Source
-from kvforensics.sample_blocks import NO_SUMS, Sums
 from kvforensics.samples import Samples
+from kvforensics.samples.blocks import NO_SUMS, Sums
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence

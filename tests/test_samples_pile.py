@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from kvforensics.sample_pile import distinct
+from kvforensics.samples.pile import distinct
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.sample_buckets import is_one, packed_key
+from kvforensics.samples.buckets import is_one, packed_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

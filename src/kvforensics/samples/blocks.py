@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from kvforensics.sample_buckets import NEVER, placed, together
-from kvforensics.sample_records import as_records
-from kvforensics.sample_sums import may_sum, summed
+from kvforensics.samples.buckets import NEVER, placed, together
+from kvforensics.samples.records import as_records
+from kvforensics.samples.sums import may_sum, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

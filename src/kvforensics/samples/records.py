@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvforensics.sample_buckets import is_one, placed
+from kvforensics.samples.buckets import is_one, placed
 
 BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 _SEEN_KEY = ["source", "after_line", "origin"]

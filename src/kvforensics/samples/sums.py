@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics.columns import constant
-from kvforensics.sample_buckets import (
+from kvforensics.samples.buckets import (
     CLIENT_ERROR,
     SERVER_ERROR,
     STRETCH,

@@ -1,0 +1,5 @@
+"""Scheduler lines summed up in time buckets, so that years of them fit into memory."""
+
+from kvforensics.samples.samples import Samples
+
+__all__ = ["Samples"]
