@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from kvforensics.events import RANK_TAGS
-from kvforensics.sample_blocks import NO_SUMS, Sums, moved, sums_of, within
-from kvforensics.sample_buckets import (
+from kvforensics.samples.blocks import NO_SUMS, Sums, moved, sums_of, within
+from kvforensics.samples.buckets import (
     FIRSTS,
     MIXED,
     NEVER,
@@ -39,9 +39,9 @@ from kvforensics.sample_buckets import (
     together,
     unify,
 )
-from kvforensics.sample_pile import Pile
-from kvforensics.sample_records import as_records, merge_records, records_schema
-from kvforensics.sample_sums import may_sum, summed
+from kvforensics.samples.pile import Pile
+from kvforensics.samples.records import as_records, merge_records, records_schema
+from kvforensics.samples.sums import may_sum, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
