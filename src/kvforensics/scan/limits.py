@@ -6,7 +6,7 @@ import re
 
 from kvforensics.errors import UsageError
 
-WORKER_BYTES = 450 << 20  # what one worker takes at most, measured on large inputs (docs/performance.md)
+WORKER_BYTES = 500 << 20  # what one worker takes at most, measured on large inputs (docs/scale.md)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
