@@ -184,11 +184,7 @@ def test_blocks_in_threads_give_what_blocks_one_by_one_give(height, tmp_path, mo
         intake.sources.append(opened.source)
         parser, held = Parser(0, opened.source, intake.origins), Floods(intake.origins)
         frames = (frame[at : at + height] for frame in opened for at in range(0, frame.height, height))
-        if threads:
-            module.take_in(frames, parser, held, intake)
-        else:
-            for frame in frames:
-                intake.add(parser.feed(frame), held)
+        module.take_in(frames, parser, held, intake, threads=threads)
         intake.add(parser.close(), held)
         intake.events += held.close()
         intakes.append(intake)

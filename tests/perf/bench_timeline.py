@@ -20,6 +20,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -143,15 +144,31 @@ def generated(folder: Path, mb: int) -> Path:
     return log
 
 
+class Journal:
+    """A text stream that puts the prefix of `journalctl -o short-iso` before each line."""
+
+    def __init__(self, stream: TextIO, host: str) -> None:
+        self._stream, self._host, self._stamp = stream, host, "2026-01-01 00:00:00"
+
+    def write(self, text: str) -> int:
+        """Write whole lines."""
+        for line in text.splitlines():
+            if line[:3] == "[20":
+                self._stamp = line[1:20]
+            at = self._stamp.replace(" ", "T")
+            self._stream.write(f"{at}+0000 {self._host} python3[4711]: {line}\n")
+        return len(text)
+
+
 def many(folder: Path, mb: int, runs: int) -> float:
-    """Return how many times as fast two cores with a worker each scan eight logs as one core does."""
+    """Return how many times as fast two cores with a worker each scan the journals of eight hosts as one core."""
     logs = folder / f"many-{mb}"
     logs.mkdir(exist_ok=True)
     for number in range(8):
-        log = logs / f"{number}.log"
+        log = logs / f"gpu{number}.log"
         if not log.exists():
             with log.open("w", encoding="utf-8") as stream:
-                write(stream, mb * 125_000, seed=number + 1)
+                write(Journal(stream, f"gpu{number}"), mb * 125_000, seed=number + 1)
     walls = {1: float("inf"), 2: float("inf")}
     for cores in list(walls) * runs:
         with tempfile.TemporaryDirectory(dir=folder) as catalog:

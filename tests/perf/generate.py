@@ -13,7 +13,7 @@ import random
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -84,7 +84,15 @@ def _bodies(chance: random.Random) -> list[tuple[float, list[_Line]]]:
     return [(share, [make(chance) for _ in range(BODIES)]) for share, make in shares]
 
 
-def write(log: TextIO, size: int, launches: int = 12, seed: int = 1) -> int:
+class Writable(Protocol):
+    """What text can be written to."""
+
+    def write(self, text: str, /) -> int:
+        """Write some lines."""
+        ...
+
+
+def write(log: Writable, size: int, launches: int = 12, seed: int = 1) -> int:
     """Write at least `size` characters of log; return the number of lines."""
     chance = random.Random(seed)
     groups = _bodies(chance)

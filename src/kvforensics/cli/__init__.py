@@ -14,7 +14,7 @@ OWN_FAULT = 70  # EX_SOFTWARE of sysexits.h
 TRACEBACK = "KVFORENSICS_TRACEBACK"  # environment: show where a fault of ours arose
 # polars' allocator, jemalloc: fewer arenas, and what is free goes back to the system sooner. Blocks are large
 # and pass from thread to thread, so that by default each thread's arena comes to hold several.
-_ALLOCATOR = "narenas:2,dirty_decay_ms:100,muzzy_decay_ms:0"
+_ALLOCATOR = "narenas:2,dirty_decay_ms:2000,muzzy_decay_ms:0"
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from kvforensics.carriers import detection
 from kvforensics.carriers.bytestream import raw_chunks
 from kvforensics.carriers.opening import HEAD_BYTES, OpenSource, open_stream
@@ -27,8 +29,6 @@ from kvforensics.scan.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    import polars as pl
 
     from kvforensics.carriers import History
     from kvforensics.records import Source
@@ -87,7 +87,8 @@ def read(path: str, options: Options, size: int | None = None, history: History 
     floods = Floods(intake.origins)
     if history is None:
         return _taken(opened, raw, intake, marks, parser, floods, may_go_on=size is not None)
-    take_in(history.fresh(opened, opened.source, intake.origins), parser, floods, intake)
+    fresh = history.fresh(opened, opened.source, intake.origins)
+    take_in(fresh, parser, floods, intake, threads=_has_cores())
     intake.add(parser.close(), floods)
     intake.events += floods.close()
     return Taken(intake, None, (), None)
@@ -156,7 +157,7 @@ def _taken(
     *,
     may_go_on: bool,
 ) -> Taken:
-    take_in(marks.through(opened), parser, floods, intake)
+    take_in(marks.through(opened), parser, floods, intake, threads=_has_cores())
     intake.add(parser.close(), floods)
     after, sign = intake.samples.standing()
     counts = floods.counts()
@@ -172,6 +173,11 @@ def _taken(
             "marks": marks.standing(),
         }
     return Taken(intake, marks.frame(), marks.spans(), resume)
+
+
+def _has_cores() -> bool:
+    """Whether this worker has more than one core to itself."""
+    return pl.thread_pool_size() > 1
 
 
 def _may_go_on(opened: OpenSource, raw: _Bytes, intake: Intake, parser: Parser) -> bool:
