@@ -80,3 +80,12 @@ def test_times_at_the_ends_of_the_calendar_are_null_and_no_error() -> None:
     for name in ("+02:00", "-02:00", "Europe/Berlin", "America/New_York"):
         for text in ("0001-01-01 00:00:00", "9999-12-31 23:59:59"):
             Clock(name).utc(datetime.fromisoformat(text))
+
+
+@pytest.mark.parametrize("name", ["+02:00", "-02:00", "Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize("text", ["0001-01-01 00:00:00", "9999-12-31 23:59:59"])
+def test_there_columns_say_what_single_times_say(name: str, text: str) -> None:
+    local = datetime.fromisoformat(text)
+    column = Clock(name).utc_of(pl.Series([local, datetime(2026, 1, 1)], dtype=pl.Datetime("us")))
+    assert column.to_list() == [Clock(name).utc(local), Clock(name).utc(datetime(2026, 1, 1))]
+    assert Clock(name).both(local) == {Clock(name).utc(local)} - {None}

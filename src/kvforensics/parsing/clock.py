@@ -74,14 +74,18 @@ class Clock:
     def both(self, local: datetime) -> set[datetime]:
         """Return every instant, naive UTC, that a printed time may stand for."""
         if self._fixed is not None:
-            return {local - self._fixed}
-        return {self._at(local, 0), self._at(local, 1)}
+            alone = self.utc(local)
+            return set() if alone is None else {alone}
+        try:
+            return {self._at(local, 0), self._at(local, 1)}
+        except (OverflowError, ValueError):
+            return set()
 
     def utc_of(self, local: pl.Series) -> pl.Series:
         """Return printed times in UTC, in the order of the lines. Nulls stay."""
         if self._fixed is not None:
-            return local - self._fixed if self._fixed else local
-        early, late = (self._zoned(local, which) for which in ("earliest", "latest"))
+            return _in_calendar(local - self._fixed) if self._fixed else local
+        early, late = (_in_calendar(self._zoned(local, which)) for which in ("earliest", "latest"))
         twice = (early != late).fill_null(value=False)
         if not twice.any():
             if local.drop_nulls().len():
@@ -98,3 +102,8 @@ class Clock:
 
     def _at(self, local: datetime, fold: int) -> datetime:
         return local.replace(tzinfo=self._zone, fold=fold).astimezone(UTC).replace(tzinfo=None)
+
+
+def _in_calendar(times: pl.Series) -> pl.Series:
+    """Return times without those before the year 1 or after 9999: polars knows them, Python does not."""
+    return times.set(~times.dt.year().is_between(1, 9999), None)
