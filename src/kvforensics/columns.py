@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+_FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999  # since 1970: the years 1 and 9999
 _kept: dict[tuple[Any, pl.DataType], pl.Series] = {}  # long columns of null and of 0, of which parts are used
 
 
@@ -18,6 +19,15 @@ def constant(name: str, value: Any, dtype: pl.DataType, height: int) -> pl.Serie
         known = pl.Series([value], dtype=dtype).new_from_index(0, 2 * height)
         _kept[value, dtype] = known
     return known.slice(0, height).alias(name)
+
+
+def in_calendar(times: pl.Series) -> pl.Series:
+    """Return times without those before the year 1 or after 9999: polars knows them, Python does not."""
+    micros = times.to_physical()
+    ends: tuple[Any, Any] = (micros.min(), micros.max())
+    if ends[0] is None or (ends[0] >= _FIRST_US and ends[1] <= _LAST_US):
+        return times
+    return times.set((micros < _FIRST_US) | (micros > _LAST_US), None)
 
 
 def without(frame: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -217,3 +217,24 @@ def test_the_hour_that_is_left_out():
 )
 def test_months(name, number):
     assert month(name) == number
+
+
+OUTSIDE = ["0001-01-01T00:00:00+02:00", "9999-12-31T23:59:59-05:00"]
+INSIDE = ["0001-01-01T02:00:00+02:00", "9999-12-31T18:59:59-05:00"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{} stdout F x",
+        "{} h sglang[3]: x",
+        "<14>1 {} h sglang 3 - - x",
+        '{{"log":"x\\n","stream":"stdout","time":"{}"}}',
+    ],
+)
+def test_a_time_that_its_offset_moves_out_of_the_calendar_is_none(read, line):
+    found = read("".join(line.format(stamp) + "\n" for stamp in [*OUTSIDE, *INSIDE]).encode())
+    assert found.source.carrier != "plain"
+    assert found.frame["at"].to_list()[:2] == [None, None]
+    assert found.frame["at"].dt.year().to_list()[2:] == [1, 9999]
+    assert found.source.first_at == datetime(1, 1, 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics.carriers.selection import Selection
+from kvforensics.columns import in_calendar
 from kvforensics.records import RECORD_SCHEMA
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ def accounted(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.D
     """Yield frames of exactly `RECORD_SCHEMA`, and add them to the source's counters and damage."""
     selection = Selection(context)
     names = RECORD_SCHEMA.names()
-    for frame in frames:
+    for given in frames:
+        frame = given.with_columns(in_calendar(given["at"]))
         kept = selection.of(frame if frame.columns == names else frame.select(names))
         if kept.height:
             _count(kept, context.source)

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import polars as pl
 
+from kvforensics.columns import in_calendar
 from kvforensics.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class Clock:
     def utc_of(self, local: pl.Series) -> pl.Series:
         """Return printed times in UTC, in the order of the lines. Nulls stay."""
         if self._fixed is not None:
-            return _in_calendar(local - self._fixed) if self._fixed else local
-        early, late = (_in_calendar(self._zoned(local, which)) for which in ("earliest", "latest"))
+            return in_calendar(local - self._fixed) if self._fixed else local
+        early, late = (in_calendar(self._zoned(local, which)) for which in ("earliest", "latest"))
         twice = (early != late).fill_null(value=False)
         if not twice.any():
             if local.drop_nulls().len():
@@ -102,8 +103,3 @@ class Clock:
 
     def _at(self, local: datetime, fold: int) -> datetime:
         return local.replace(tzinfo=self._zone, fold=fold).astimezone(UTC).replace(tzinfo=None)
-
-
-def _in_calendar(times: pl.Series) -> pl.Series:
-    """Return times without those before the year 1 or after 9999: polars knows them, Python does not."""
-    return times.set(~times.dt.year().is_between(1, 9999), None)
