@@ -147,3 +147,23 @@ def test_two_streams_of_one_server(tmp_path):
     lines = log(BEGIN, *contexts(BASE, 32768, 65536, 100000))
     files = {"err": [x for x in lines if "Decode" not in x], "out": [x for x in lines if "Decode" in x]}
     assert histories(tmp_path, files) == {"err": ([BASE.T] * 3, RAISED)}
+
+
+@pytest.mark.parametrize("excerpt", ["a-part.log", "z-part.log"])
+def test_an_excerpt_with_a_start_of_its_own_belongs_to_its_log_whichever_is_read_first(tmp_path, excerpt):
+    lines = log(BEGIN, *contexts(BASE, 32768, 65536, 100000))
+    third = len(lines) // 3
+    files = {"m.log": lines, excerpt: lines[third - 20 : 2 * third + 20]}
+    (found,) = histories(tmp_path, files).values()
+    assert found == ([BASE.T] * 3, RAISED)
+
+
+def test_an_excerpt_belongs_to_its_log_beside_other_servers(tmp_path):
+    lines = log(BEGIN, *contexts(BASE, 32768, 65536, 100000))
+    third = len(lines) // 3
+    files = {"a.log": lines[third - 20 : 2 * third + 20], "m.log": lines}
+    files["n.log"] = log(BEGIN, *contexts(replace(BASE, P=95), 32768, 65536))
+    found = histories(tmp_path, files)
+    assert sorted(found.values()) == sorted(
+        [([BASE.T] * 3, RAISED), ([replace(BASE, P=95).T] * 2, RAISED[:1])]
+    )

@@ -2,8 +2,8 @@
 
 Files without host, unit and process are one history in the order of their times, unless two of them show a
 server that starts while the other's is running. Then each file is a service, but for what belongs together:
-the pieces of a rotated log, the nodes of one server, a server's second stream, and files of the same folder,
-port and model whose times nowhere overlap.
+an excerpt and its log, the pieces of a rotated log, the nodes of one server, a server's second stream, and
+files of the same folder, port and model whose times nowhere overlap.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class _File:
     first: datetime | None
     last: datetime | None
     starts: bool
+    records: int
+    repeated: int  # records that files read before gave already
     names: frozenset[Hashable]  # (port, model) of each start
     nodes: frozenset[Hashable]  # where the nodes of a server of several meet
 
@@ -46,11 +48,11 @@ def parted(group: Group, sources: Sequence[Source], origins: Origins) -> list[Gr
     """Return the services that a group's files hold: the group itself where none is beside another."""
     if len(group.items) == 1 or not _is_nameless(group, origins):
         return [group]
-    files = [_file(source, items, sources[source].path) for source, items in sorted(group.items.items())]
+    files = [_file(number, items, sources[number]) for number, items in sorted(group.items.items())]
     starting = [file for file in files if file.starts]
     if not any(_beside([a], [b]) for n, a in enumerate(starting) for b in starting[:n]):
         return [group]
-    bundles = _together([[file] for file in files], lambda file: _series(file.path))
+    bundles = _together(_with_excerpts(files), lambda file: _series(file.path))
     bundles = _together(bundles, lambda file: file.nodes or None, beside=True)
     bundles = _together(bundles, lambda file: (_folder(file.path), file.names) if file.names else None)
     bundles = _with_silent(bundles)
@@ -64,7 +66,7 @@ def _is_nameless(group: Group, origins: Origins) -> bool:
     return all(origins[item.origin].pid is None for items in group.items.values() for item in items)
 
 
-def _file(source: int, items: Sequence[Item], path: str) -> _File:
+def _file(number: int, items: Sequence[Item], source: Source) -> _File:
     times = [at for item in items for at in (item.at, item.last_at) if at is not None]
     values = [
         item.event.fields.get("values") or {}
@@ -72,11 +74,13 @@ def _file(source: int, items: Sequence[Item], path: str) -> _File:
         if item.event is not None and item.kind == "server_args"
     ]
     return _File(
-        source=source,
-        path=path,
+        source=number,
+        path=source.path,
         first=min(times, default=None),
         last=max(times, default=None),
         starts=any(item.kind in _STARTS for item in items),
+        records=source.records,
+        repeated=source.repeated,
         names=frozenset((str(v.get("port")), str(v.get("model_path"))) for v in values),
         nodes=frozenset(str(v["dist_init_addr"]) for v in values if _is_node(v)),
     )
@@ -89,7 +93,31 @@ def _is_node(values: dict[str, Any]) -> bool:
 
 def _beside(one: Iterable[_File], other: Sequence[_File]) -> bool:
     """Whether a server of one starts or serves while one of the other does, and is no node of it."""
-    return any(_overlap(a, b) and not a.nodes & b.nodes for a in one for b in other)
+    return any(
+        _overlap(a, b) and not a.nodes & b.nodes and not _holds(a, b) and not _holds(b, a)
+        for a in one
+        for b in other
+    )
+
+
+def _holds(whole: _File, part: _File) -> bool:
+    """Whether a file, read after another, held all that the other does, and lies around it."""
+    if None in (whole.first, whole.last, part.first, part.last):
+        return False
+    around = whole.first <= part.first and part.last <= whole.last  # type: ignore[operator]
+    return around and whole.repeated >= part.records > 0
+
+
+def _with_excerpts(files: Sequence[_File]) -> list[list[_File]]:
+    """Put each file that another one holds to it."""
+    bundles: list[list[_File]] = []
+    for file in files:
+        found = next((one for one in bundles if any(_holds(a, file) or _holds(file, a) for a in one)), None)
+        if found is None:
+            bundles.append([file])
+        else:
+            found.append(file)
+    return bundles
 
 
 def _overlap(a: _File, b: _File) -> bool:
