@@ -167,3 +167,26 @@ def test_an_excerpt_belongs_to_its_log_beside_other_servers(tmp_path):
     assert sorted(found.values()) == sorted(
         [([BASE.T] * 3, RAISED), ([replace(BASE, P=95).T] * 2, RAISED[:1])]
     )
+
+
+def test_a_log_that_holds_two_excerpts_with_starts_of_their_own(tmp_path):
+    lines = log(BEGIN, *contexts(BASE, 32768, 65536, 100000))
+    third = len(lines) // 3
+    files = {"a.log": lines[third - 60 : third + 30], "b.log": lines[2 * third - 30 : -15], "m.log": lines}
+    files["n.log"] = log(BEGIN, *contexts(replace(BASE, P=95), 32768, 65536))
+    found = histories(tmp_path, files)
+    assert sorted(found.values()) == sorted(
+        [([BASE.T] * 3, RAISED), ([replace(BASE, P=95).T] * 2, RAISED[:1])]
+    )
+
+
+def test_a_log_with_an_excerpt_does_not_swallow_a_smaller_server_of_its_time(tmp_path):
+    lines = log(BEGIN, *contexts(BASE, 32768, 65536, 100000))
+    third = len(lines) // 3
+    files = {
+        "a.log": lines[third - 20 : 2 * third + 20],
+        "b.log": log(BEGIN, replace(BASE, P=95)),
+        "m.log": lines,
+    }
+    found = histories(tmp_path, files)
+    assert sorted(found.values()) == sorted([([BASE.T] * 3, RAISED), ([replace(BASE, P=95).T], [])])

@@ -37,9 +37,11 @@ class _File:
     path: str
     first: datetime | None
     last: datetime | None
+    times: tuple[datetime, ...]  # of its events, and where its other lines begin and end
     starts: bool
-    records: int
+    fresh: int  # records
     repeated: int  # records that files read before gave already
+    whole: int  # the file of which this is an excerpt, else this one
     names: frozenset[Hashable]  # (port, model) of each start
     nodes: frozenset[Hashable]  # where the nodes of a server of several meet
 
@@ -48,11 +50,12 @@ def parted(group: Group, sources: Sequence[Source], origins: Origins) -> list[Gr
     """Return the services that a group's files hold: the group itself where none is beside another."""
     if len(group.items) == 1 or not _is_nameless(group, origins):
         return [group]
-    files = [_file(number, items, sources[number]) for number, items in sorted(group.items.items())]
+    files = _with_wholes([_file(n, items, sources[n]) for n, items in sorted(group.items.items())])
     starting = [file for file in files if file.starts]
     if not any(_beside([a], [b]) for n, a in enumerate(starting) for b in starting[:n]):
         return [group]
-    bundles = _together(_with_excerpts(files), lambda file: _series(file.path))
+    bundles = _together([[file] for file in files], lambda file: file.whole)
+    bundles = _together(bundles, lambda file: _series(file.path))
     bundles = _together(bundles, lambda file: file.nodes or None, beside=True)
     bundles = _together(bundles, lambda file: (_folder(file.path), file.names) if file.names else None)
     bundles = _with_silent(bundles)
@@ -78,9 +81,11 @@ def _file(number: int, items: Sequence[Item], source: Source) -> _File:
         path=source.path,
         first=min(times, default=None),
         last=max(times, default=None),
+        times=tuple(times),
         starts=any(item.kind in _STARTS for item in items),
-        records=source.records,
+        fresh=source.records - source.repeated,
         repeated=source.repeated,
+        whole=number,
         names=frozenset((str(v.get("port")), str(v.get("model_path"))) for v in values),
         nodes=frozenset(str(v["dist_init_addr"]) for v in values if _is_node(v)),
     )
@@ -93,31 +98,24 @@ def _is_node(values: dict[str, Any]) -> bool:
 
 def _beside(one: Iterable[_File], other: Sequence[_File]) -> bool:
     """Whether a server of one starts or serves while one of the other does, and is no node of it."""
-    return any(
-        _overlap(a, b) and not a.nodes & b.nodes and not _holds(a, b) and not _holds(b, a)
-        for a in one
-        for b in other
-    )
+    return any(_overlap(a, b) and not a.nodes & b.nodes and a.whole != b.whole for a in one for b in other)
 
 
-def _holds(whole: _File, part: _File) -> bool:
-    """Whether a file, read after another, held all that the other does, and lies around it."""
-    if None in (whole.first, whole.last, part.first, part.last):
+def _with_wholes(files: Sequence[_File]) -> list[_File]:
+    """Tell of each excerpt which file it is of: one read later, of which just these records were known."""
+    wholes: dict[int, int] = {}
+    for whole in files:
+        parts = [file for file in files if file is not whole and _around(whole, file)]
+        if whole.repeated and whole.repeated == sum(part.fresh for part in parts):
+            wholes |= {part.source: whole.source for part in parts}
+    return [replace(file, whole=wholes.get(file.source, file.source)) for file in files]
+
+
+def _around(a: _File, b: _File) -> bool:
+    """Whether what is left of a file lies before and behind another, and nothing of it beside."""
+    if a.first is None or a.last is None or b.first is None or b.last is None:
         return False
-    around = whole.first <= part.first and part.last <= whole.last  # type: ignore[operator]
-    return around and whole.repeated >= part.records > 0
-
-
-def _with_excerpts(files: Sequence[_File]) -> list[list[_File]]:
-    """Put each file that another one holds to it."""
-    bundles: list[list[_File]] = []
-    for file in files:
-        found = next((one for one in bundles if any(_holds(a, file) or _holds(file, a) for a in one)), None)
-        if found is None:
-            bundles.append([file])
-        else:
-            found.append(file)
-    return bundles
+    return a.first <= b.first and b.last <= a.last and not any(b.first < at < b.last for at in a.times)
 
 
 def _overlap(a: _File, b: _File) -> bool:
