@@ -126,10 +126,22 @@ PyObject *text_column(Bytes *views, int64_t length, PyObject *held) {
     return handed("vu", owned, (struct ArrowArray){.length = length, .n_buffers = 4});
 }
 
-int are_views(struct ArrowArrayStream *stream) {
+static int are_views(struct ArrowArrayStream *stream) {
     struct ArrowSchema schema = {0};
     if (stream->get_schema(stream, &schema) != 0) return 0;
     int views = strcmp(schema.format, "vu") == 0;
     if (schema.release != NULL) schema.release(&schema);
     return views;
+}
+
+int each_array(struct ArrowArrayStream *stream, Take *take, void *state) {
+    if (!are_views(stream)) return -1;
+    for (;;) {
+        struct ArrowArray array = {0};
+        if (stream->get_next(stream, &array) != 0) return -1;
+        if (array.release == NULL) return 1;
+        int done = array.n_buffers >= 2 ? take(&array, state) : -1;
+        array.release(&array);
+        if (done != 1) return done;
+    }
 }

@@ -4,7 +4,9 @@
 #include "program.h"
 
 /* 1: done; 0: no memory; -1: a line is odd */
-static int scan_array(Scan *scan, const struct ArrowArray *array) {
+static int scan_array(const struct ArrowArray *array, void *state) {
+    Scan *scan = state;
+    scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
     if (!grow(&scan->run, 4 * (size_t)array->length)) return 0;
     for (int64_t number = 0; number < array->length; number++) {
         int64_t place = array->offset + number;
@@ -29,19 +31,10 @@ static int scan_array(Scan *scan, const struct ArrowArray *array) {
 
 /* 1: done; 0: no memory; -1: a line is odd, or texts are in another form than string views */
 static int scan_stream(Scan *scan, struct ArrowArrayStream *stream) {
-    if (!are_views(stream)) return -1;
     int64_t begin = 0; /* run 0: lines without a time */
     if (!grow(&scan->local, 8)) return 0;
     PUSH(&scan->local, int64_t, begin);
-    for (;;) {
-        struct ArrowArray array = {0};
-        if (stream->get_next(stream, &array) != 0) return -1;
-        if (array.release == NULL) return 1;
-        scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
-        int done = array.n_buffers >= 2 ? scan_array(scan, &array) : -1;
-        array.release(&array);
-        if (done <= 0) return done;
-    }
+    return each_array(stream, scan_array, scan);
 }
 
 static PyObject *part_of(Layout *layout, int place) {

@@ -2,7 +2,8 @@
 #include "functions.h"
 
 /* The first bytes of a text lie in its view, whatever its length. */
-static void note_beginnings(const struct ArrowArray *array, uint8_t *seen) {
+static int note_beginnings(const struct ArrowArray *array, void *state) {
+    uint8_t *seen = state;
     for (int64_t place = array->offset; place < array->offset + array->length; place++) {
         if (is_null(array, place)) continue;
         const uint8_t *view = (const uint8_t *)array->buffers[1] + 16 * place;
@@ -11,6 +12,7 @@ static void note_beginnings(const struct ArrowArray *array, uint8_t *seen) {
         unsigned pair = (unsigned)(size > 0 ? view[4] : 0) << 8 | (size > 1 ? view[5] : 0);
         seen[pair >> 3] |= (uint8_t)(1 << (pair & 7));
     }
+    return 1;
 }
 
 PyObject *beginnings(PyObject *module, PyObject *capsule) {
@@ -20,15 +22,7 @@ PyObject *beginnings(PyObject *module, PyObject *capsule) {
     uint8_t seen[8192] = {0};
     int views;
     Py_BEGIN_ALLOW_THREADS
-    views = are_views(stream);
-    while (views) {
-        struct ArrowArray array = {0};
-        if (stream->get_next(stream, &array) != 0) views = 0;
-        if (array.release == NULL) break;
-        if (array.n_buffers >= 2) note_beginnings(&array, seen);
-        else views = 0;
-        array.release(&array);
-    }
+    views = each_array(stream, note_beginnings, seen) == 1;
     Py_END_ALLOW_THREADS
     if (!views) return Py_NewRef(Py_None);
     char *pairs = malloc(2 * 65536);
@@ -50,7 +44,8 @@ static int all_printable(const char *text, size_t size) {
     return !odd;
 }
 
-static int printable_array(const struct ArrowArray *array) {
+static int printable_array(const struct ArrowArray *array, void *state) {
+    (void)state;
     for (int64_t place = array->offset; place < array->offset + array->length; place++) {
         if (is_null(array, place)) continue;
         size_t size;
@@ -66,14 +61,7 @@ PyObject *are_printable(PyObject *module, PyObject *capsule) {
     if (stream == NULL) return NULL;
     int printable;
     Py_BEGIN_ALLOW_THREADS
-    printable = are_views(stream);
-    while (printable) {
-        struct ArrowArray array = {0};
-        if (stream->get_next(stream, &array) != 0) printable = 0;
-        if (array.release == NULL) break;
-        printable = printable && array.n_buffers >= 2 && printable_array(&array);
-        array.release(&array);
-    }
+    printable = each_array(stream, printable_array, NULL) == 1;
     Py_END_ALLOW_THREADS
     return PyBool_FromLong(printable);
 }
