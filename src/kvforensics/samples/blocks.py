@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Sums(NamedTuple):
     """What a block holds; its first rows stand behind NEVER until `moved` tells their boundary."""
 
+    frames: list[tuple[str, pl.DataFrame]]  # its hot frames, by kind
     width_us: int
     span: tuple[int, int]  # its first and its last line
     cuts: tuple[int, ...]  # boundaries within
@@ -26,7 +27,7 @@ class Sums(NamedTuple):
     records: pl.DataFrame | None
 
 
-NO_SUMS = Sums(1, (0, -1), (), {}, None)
+NO_SUMS = Sums([], 1, (0, -1), (), {}, None)
 
 
 def sums_of(block: EventBlock, width_us: int) -> Sums:
@@ -36,18 +37,23 @@ def sums_of(block: EventBlock, width_us: int) -> Sums:
         return NO_SUMS
     inside = within((event.line for event in block.rare), span)
     cuts = pl.Series("cuts", [NEVER, *inside], dtype=pl.Int64)
-    found: dict[str, pl.DataFrame] = {}
-    for kind, frame in together({kind: frame for kind, frame in block.hot.items() if len(frame)}):
-        if may_sum(kind, frame):
-            found[kind] = summed(kind, placed(frame, cuts), width_us)
+    frames = together({kind: frame for kind, frame in block.hot.items() if len(frame)})
+    found = {
+        kind: summed(kind, placed(frame, cuts), width_us) for kind, frame in frames if may_sum(kind, frame)
+    }
     seen = block.seen if block.seen is not None and len(block.seen) else None
-    return Sums(width_us, span, inside, found, None if seen is None else as_records(seen, cuts))
+    records = None if seen is None else as_records(seen, cuts)
+    return Sums(frames, width_us, span, inside, found, records)
+
+
+def filled(block: EventBlock) -> list[pl.DataFrame]:
+    """Return the frames of a block that hold anything: its records, its hot lines."""
+    return [frame for frame in (block.seen, *block.hot.values()) if frame is not None and len(frame)]
 
 
 def _span(block: EventBlock) -> tuple[int, int] | None:
     """Return the first and the last line of a block, None where it holds events alone."""
-    frames = [frame for frame in (block.seen, *block.hot.values()) if frame is not None and len(frame)]
-    ends: list[Any] = [end for frame in frames for end in (frame["line"].min(), frame["line"].max())]
+    ends: list[Any] = [end for one in filled(block) for end in (one["line"].min(), one["line"].max())]
     return (min(ends), max(ends)) if ends else None
 
 

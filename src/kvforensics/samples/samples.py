@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from kvforensics.events import RANK_TAGS
-from kvforensics.samples.blocks import NO_SUMS, Sums, moved, sums_of, within
+from kvforensics.samples.blocks import NO_SUMS, Sums, filled, moved, sums_of, within
 from kvforensics.samples.buckets import (
     FIRSTS,
     MIXED,
@@ -109,9 +109,12 @@ class Samples:
         for block, lines, sums in self._unsigned:
             cuts = sorted(sign * line for line in lines)
             self._flush_held(cuts)
-            hot = {kind: _signed(frame, sign) for kind, frame in block.hot.items() if len(frame)}
             seen = _signed(block.seen, sign) if block.seen is not None and len(block.seen) else None
-            self._held = _Held(cuts, together(hot), seen, sums if sign > 0 else NO_SUMS)
+            if sign > 0 and sums is not NO_SUMS:
+                self._held = _Held(cuts, sums.frames, seen, sums)
+                continue
+            hot = {kind: _signed(frame, sign) for kind, frame in block.hot.items() if len(frame)}
+            self._held = _Held(cuts, together(hot), seen, NO_SUMS)
         self._unsigned = []
 
     def frame(self) -> pl.DataFrame:
@@ -259,7 +262,7 @@ def _direction(blocks: Iterable[EventBlock]) -> int:
     """Return -1 where lines descend, 1 where they ascend, 0 where there is only one so far."""
     lines: list[int] = []
     for block in blocks:
-        frames = [frame for frame in (block.seen, *block.hot.values()) if frame is not None and len(frame)]
+        frames = filled(block)
         if frames:
             lines += [frames[0]["line"][0], frames[0]["line"][-1]]
         else:
@@ -272,7 +275,6 @@ def _signed(frame: pl.DataFrame, sign: int) -> pl.DataFrame:
 
 
 def _source_of(block: EventBlock) -> int | None:
-    for frame in (block.seen, *block.hot.values()):
-        if frame is not None and len(frame):
-            return int(frame["source"][0])
+    for frame in filled(block):
+        return int(frame["source"][0])
     return block.rare[0].source if block.rare else None
