@@ -27,9 +27,7 @@ class ScannerHook(BuildHookInterface):
         root = Path(self.root)
         place = root / SOURCES.parent if version == "editable" else Path(tempfile.mkdtemp())
         if not compiled(root / SOURCES, place / NAME):
-            self.app.display_warning(
-                "no C compiler: logs are read without the scanner, some three times slower"
-            )
+            self.app.display_warning("no C compiler: logs are read without the scanner, half as fast")
             return
         if version != "editable":
             build_data["force_include"][str(place / NAME)] = f"kvforensics/{NAME}"

@@ -14,6 +14,7 @@ import polars as pl
 from kvforensics.carriers.frames import record_frame
 from kvforensics.carriers.prefixed import ANSI, compiled, origin_numbers, peel, peeled_messages, share
 from kvforensics.carriers.shipper_origins import origin_of_labels
+from kvforensics.columns import constant
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Clock(Prefix):
     ) -> tuple[pl.Series, dict[str, pl.Series]]:
         """Return the messages, and the times without year."""
         wall = ("2000 " + parts["wall"]).str.strptime(pl.Datetime("us"), "%Y %b %e %H:%M:%S", strict=False)
-        none = {"ident": pl.Series([None], dtype=pl.String).new_from_index(0, len(lines))}
+        none = {"ident": constant("ident", None, pl.String(), len(lines))}
         origin = origin_numbers(context.origins, none)
         return peeled_messages(parts, lines), {"_wall": wall, "origin": origin}
 
@@ -144,7 +145,7 @@ class Quoted:
                 {
                     "line": block.numbers(),
                     "message": message,
-                    "origin": pl.Series([origin], dtype=pl.UInt32).new_from_index(0, len(lines)),
+                    "origin": constant("origin", origin, pl.UInt32(), len(lines)),
                     "damage": block.damage(),
                 },
             )
@@ -169,7 +170,7 @@ class Terminal:
                 {
                     "line": block.numbers(),
                     "message": lines.str.replace_all(_CONTROLS, "").str.strip_chars_end("\r"),
-                    "origin": pl.Series([origin], dtype=pl.UInt32).new_from_index(0, len(lines)),
+                    "origin": constant("origin", origin, pl.UInt32(), len(lines)),
                     "damage": block.damage(),
                 },
             )

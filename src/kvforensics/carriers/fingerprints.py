@@ -9,6 +9,7 @@ import polars as pl
 
 from kvforensics import compiled
 from kvforensics.carriers.prefixed import ANSI
+from kvforensics.columns import constant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,13 +143,14 @@ class Fingerprints:
         blob = (frame["damage"] == "blob_data").fill_null(value=False)
         if not plain:
             blob |= texts.str.contains(_UNPRINTABLE)
+        nothing = constant("cursor", None, pl.UInt64(), frame.height)
         marks = pl.DataFrame(
             {
                 "origin": frame["origin"],
                 **self._times(frame),
                 "text": texts.hash(),
                 "blob": blob.fill_null(value=False),
-                "cursor": frame["cursor"].hash().zip_with(frame["cursor"].is_not_null(), _nothing(frame)),
+                "cursor": frame["cursor"].hash().zip_with(frame["cursor"].is_not_null(), nothing),
             }
         )
         return marks.join(who, on="origin", how="left", maintain_order="left").drop("origin")
@@ -221,7 +223,3 @@ def _who(origin: Origin, name: str) -> str | int | None:
 
 def _print(value: str | int | None) -> int | None:
     return None if value is None else int(pl.Series([str(value)]).hash()[0])
-
-
-def _nothing(frame: pl.DataFrame) -> pl.Series:
-    return pl.Series([None], dtype=pl.UInt64).new_from_index(0, frame.height)

@@ -18,6 +18,7 @@ from kvforensics.carriers.frames import MORE_MAYBE, record_frame
 from kvforensics.carriers.journal_prefix import Matcher, is_hostless, is_record, origin_of
 from kvforensics.carriers.journal_stamps import STAMPS
 from kvforensics.carriers.journal_text import below, program_text, text_damage, with_below
+from kvforensics.columns import constant
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _lines(block: Block) -> pl.DataFrame:
     damage = block.damage()
     text = block.text().alias("text")
     if damage is None:
-        damage = pl.Series("damage", [None], dtype=pl.String).new_from_index(0, len(text))
+        damage = constant("damage", None, pl.String(), len(text))
     return pl.DataFrame([block.numbers(), text, damage])
 
 

@@ -25,6 +25,7 @@ from kvforensics.carriers.rejoin import rejoined
 from kvforensics.carriers.telltale import may_be_carried
 from kvforensics.carriers.times import with_times
 from kvforensics.carriers.wrapped import Wrapped
+from kvforensics.columns import constant
 from kvforensics.records import Origin, Source
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class _Window:
         untimed = outer["at"].is_null()
         for name in ("_wall", "_local"):
             if name in inner.columns:
-                nothing = pl.Series([None], dtype=inner[name].dtype).new_from_index(0, inner.height)
+                nothing = constant(name, None, inner[name].dtype, inner.height)
                 made[name] = inner[name].zip_with(untimed, nothing)
         if "_more" in inner.columns:
             made["_more"] = inner["_more"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics.carriers.zones import LocalClock
+from kvforensics.columns import constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -109,7 +110,7 @@ class _Years:
     def _release(self, base: int | None) -> Iterator[pl.DataFrame]:
         for frame in self.held:
             if "_turn" in frame.columns:
-                yield _with_year(frame, pl.Series([base], dtype=pl.Int64).new_from_index(0, frame.height))
+                yield _with_year(frame, constant("", base, pl.Int64(), frame.height))
             else:
                 yield frame
         self.held.clear()

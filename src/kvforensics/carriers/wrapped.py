@@ -15,6 +15,7 @@ import polars as pl
 
 from kvforensics.carriers.blocks import LINE_BYTES
 from kvforensics.carriers.frames import record_frame
+from kvforensics.columns import constant
 from kvforensics.records import Origin
 
 if TYPE_CHECKING:
@@ -122,6 +123,6 @@ def _frame(records: Iterator[tuple[int, str]], origin: int, context: Context) ->
         {
             "line": [number for number, _ in made],
             "message": [text for _, text in made],
-            "origin": pl.Series([origin], dtype=pl.UInt32).new_from_index(0, len(made)),
+            "origin": constant("origin", origin, pl.UInt32(), len(made)),
         },
     )

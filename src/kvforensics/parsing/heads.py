@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
+from kvforensics.columns import constant
 from kvforensics.events import NO_RANKS, RANK_TAGS
 from kvforensics.parsing.native import Beginning
 from kvforensics.parsing.terminals import escaped
@@ -126,7 +127,7 @@ class HeadReader:
         rest, known = headed, ~headed
         tags: dict[str, pl.Series] = {}
         fraction: pl.Series | None = None
-        times = Times(pl.Series([None], dtype=pl.Datetime("us")).new_from_index(0, len(firsts)), run)
+        times = Times(constant("", None, pl.Datetime("us"), len(firsts)), run)
         for form in self._forms:
             valid = firsts.str.contains(self._tests[form])
             if form.column == "stamp":

@@ -101,7 +101,7 @@ class Leftovers:
         self._shapes = Shapes(source)
         self._open: dict[int, Opened] = {}  # by origin
         self._writers: dict[int, Writer] = {}
-        self._headed = _Headed(pl.DataFrame(schema={"row": pl.UInt32(), "headed": pl.Boolean()}), pl.Series())
+        self._headed: _Headed  # of the block that is being read
 
     @property
     def is_between(self) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from kvforensics.columns import constant
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _refusals(kind: str, frame: pl.DataFrame) -> dict[str, pl.Expr]:
 def placed(rows: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
     """Return rows with the last of some lines, in order, that is not behind them; before all: the first."""
     if len(cuts) == 1:
-        return rows.hstack([cuts[:1].new_from_index(0, rows.height).alias("after_line")])
+        return rows.hstack([constant("after_line", cuts[0], pl.Int64(), rows.height)])
     index = cuts.search_sorted(rows["line"], side="right")
     at = (index.cast(pl.Int64) - 1).clip(lower_bound=0)
     return rows.with_columns(cuts.gather(at.cast(pl.UInt32)).alias("after_line"))

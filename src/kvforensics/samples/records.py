@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from kvforensics.columns import constant
 from kvforensics.samples.buckets import is_one, placed
 
 BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
@@ -59,9 +60,9 @@ def _of_one(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
     first, last, burst = (one.set(empty, None) for one in (first, behind - 1, burst))
     ours = pl.Series([0]).append(seen["ours"].fill_null(value=False).cast(pl.Int64).cum_sum())
     found = {
-        "source": seen["source"][:1].new_from_index(0, len(cuts)),
+        "source": constant("source", seen["source"][0], pl.UInt32(), len(cuts)),
         "after_line": cuts,
-        "origin": seen["origin"][:1].new_from_index(0, len(cuts)),
+        "origin": constant("origin", seen["origin"][0], pl.UInt32(), len(cuts)),
         "first_line": line.gather(begin.set(begin >= end, None)),
         "last_line": line.gather((end - 1).set(begin >= end, None)),
         "first_at": at.gather(first),
