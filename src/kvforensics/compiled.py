@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-PROGRAM = 4  # what this version asks of it; a module that was built for another version is not used
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+PROGRAM = 5  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
+_RULES = {"first": "f", "last": "l", "min": "n", "max": "x", "sum": "s", "len": "c"}
+_WIDE = (pl.Int64(), pl.Float64(), pl.Datetime("us"))
 
 
 def module() -> Any:
@@ -67,3 +72,24 @@ def are_printable(texts: pl.Series) -> bool:
     """Tell whether all texts are of printable ASCII alone; false also where only a slower look could tell."""
     scanner = module()
     return scanner is not None and bool(scanner.are_printable(texts.__arrow_c_stream__(None)))
+
+
+def group(
+    rows: pl.DataFrame, key: Sequence[str], orders: Sequence[str], wanted: Iterable[tuple[str, str, int]]
+) -> tuple[pl.Series, list[pl.Series]]:
+    """Return the first row of each group that agrees in a key, and what is told of each (`samples.grouping`).
+
+    `wanted`: a rule's name, its column, and the place in `orders` of the column that tells first and last.
+    """
+
+    def stream(name: str) -> Any:
+        return _wide(rows[name]).__arrow_c_stream__(None)
+
+    told = [(_RULES[rule], stream(name) if name else None, order) for rule, name, order in wanted]
+    keys, ordered = tuple(map(stream, key)), tuple(map(stream, orders))
+    firsts, columns = module().group(rows.height, keys, ordered, tuple(told))
+    return series(firsts), [series(column) for column in columns]
+
+
+def _wide(column: pl.Series) -> pl.Series:
+    return column if column.dtype in _WIDE else column.cast(pl.Int64)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from kvforensics.columns import constant
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
+from kvforensics.samples.grouping import Rule, grouped, is_one
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+_MOST = 1e12  # tokens a second
 CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
 LOAD = ("decode", "prefill")  # the kinds that have the columns of `*_max` and `*_last`
@@ -23,7 +25,7 @@ SUMS = (
     "decodes",
     "new_tokens",
     "cached_tokens",
-    "gen_tps_sum",
+    "gen_tps_milli",
     "gen_tps_lines",
     "retractions",
     "retracted",
@@ -40,6 +42,17 @@ _FIRST_TIMES = tuple(f"{name}_at" for name in FIRSTS)
 _MAXIMA = ("usage_max", "running_max", "queue_max")
 _LASTS = ("tokens_last", "usage_last", "running_last", "queue_last")
 
+
+_RULES = {
+    "first_line": Rule("min", "first_line"),
+    "last_line": Rule("max", "last_line"),
+    "first_at": Rule("first", "first_at", order="first_line"),
+    "last_at": Rule("last", "last_at", order="last_line"),
+    **{name: Rule("max", name) for name in _MAXIMA},
+    **{name: Rule("min", name) for name in (*FIRSTS, *_FIRST_TIMES)},
+    **{name: Rule("last", name, order="last_line") for name in _LASTS},
+    **{name: Rule("sum", name) for name in SUMS},
+}
 
 NEVER = -(1 << 62)  # stands before every line
 MIXED = "mixed"  # no kind of line, but unified lines of several
@@ -89,7 +102,7 @@ def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
         queue=any_of(has("queue") if load else [], pl.Int64),
         new_tokens=whole("new_tokens", "prefill").fill_null(0),
         cached_tokens=whole("cached_tokens", "prefill").fill_null(0),
-        gen_tps_sum=tps.fill_null(0.0),
+        gen_tps_milli=thousandths(tps).fill_null(0),
         gen_tps_lines=tps.is_not_null().cast(pl.Int64),
         retractions=pl.lit(int(kind == "retraction"), dtype=pl.Int64),
         retracted=whole("retracted", "retraction").fill_null(0),
@@ -102,6 +115,22 @@ def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
         ),
         access_server_error=_count(kind == "access", status >= SERVER_ERROR),
     )
+
+
+def to_parts(buckets: pl.DataFrame) -> pl.DataFrame:
+    """Return buckets as they are kept: `gen_tps_sum` in tokens a second."""
+    return buckets.with_columns(gen_tps_milli=pl.col("gen_tps_milli") / 1000).rename({"gen_tps_milli": "gen_tps_sum"})
+
+
+def from_parts(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return buckets that were kept."""
+    names = {"gen_tps_milli": thousandths(pl.col("gen_tps_sum"))}
+    return parts.select(names.get(name, pl.col(name)).alias(name) for name in bucket_schema())
+
+
+def thousandths(value: pl.Expr) -> pl.Expr:
+    """Return a number in whole thousandths, of which sums are exact; what is more than anybody prints ends at 10^12."""
+    return (value.clip(upper_bound=_MOST) * 1000).round().cast(pl.Int64)
 
 
 def _line(applies: bool, test: pl.Expr | None = None) -> pl.Expr:
@@ -179,86 +208,21 @@ def merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     Most columns of most logs hold one value or none: those are not looked at row by row.
     """
     schema = bucket_schema()
+    names = [name for name in schema if name in key or name not in (*STRETCH, "slot")]
     if not buckets.height:
-        return buckets.select([name for name in schema if name in key or name not in (*STRETCH, "slot")])
-    same = {name for name in key if is_one(buckets[name])}
-    empty = {name for name in buckets.columns if buckets[name].null_count() == buckets.height}
-    empty |= {name for name in SUMS if is_one(buckets[name]) and not buckets[name][0]}
-    rows = pl.DataFrame(
-        [column for column in buckets if column.name not in empty and column.name not in same]
+        return buckets.select(names)
+    same = {name: buckets[name][0] for name in key if is_one(buckets[name])}
+    empty = {name: None for name in _RULES if buckets[name].null_count() == buckets.height}
+    empty |= {name: 0 for name in SUMS if is_one(buckets[name]) and not buckets[name][0]}
+    rules = {name: rule for name, rule in _RULES.items() if name not in empty}
+    merged = grouped(buckets, [name for name in key if name not in same], rules)
+    constants: dict[str, object] = {**same, **empty}
+    return pl.DataFrame(
+        [
+            constant(name, constants[name], schema[name], merged.height) if name in constants else merged[name]
+            for name in names
+        ]
     )
-    if not rows["last_line"].is_sorted():
-        rows = rows.rechunk().sort("last_line", maintain_order=True)
-    first_at = pl.col("first_at")
-    if not rows["first_line"].is_sorted():  # buckets of load and of other lines lie across each other
-        first_at = first_at.sort_by("first_line")
-    rules = {
-        "first_line": pl.col("first_line").min(),
-        "last_line": pl.col("last_line").max(),
-        "first_at": (first_at.drop_nulls() if buckets["first_at"].null_count() else first_at).first(),
-        "last_at": _known(buckets, "last_at").last(),
-        **{name: pl.col(name).max() for name in _MAXIMA},
-        **{name: pl.col(name).min() for name in (*FIRSTS, *_FIRST_TIMES)},
-        **{name: _known(buckets, name).last() for name in _LASTS},
-        **{name: pl.col(name).sum() for name in SUMS},
-    }
-    wanted = {name: rule for name, rule in rules.items() if name not in empty}
-    merged = grouped(rows, [name for name in key if name not in same], wanted)
-    constants: dict[str, object] = {name: 0 if name in SUMS else None for name in rules if name in empty}
-    constants |= {name: buckets[name][0] for name in same}
-    return merged.with_columns(
-        pl.lit(value, dtype=schema[name]).alias(name) for name, value in constants.items()
-    ).select([name for name in schema if name in key or name in rules])
-
-
-def grouped(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Return a row for each group that agrees in columns of whole numbers, in the order of first rows."""
-    packed = packed_key([rows[name] for name in key])
-    if packed is None:
-        return rows.select(**rules)
-    keyed = rows.hstack([packed.alias("_key")])
-    firsts = {name: pl.col(name).first() for name in key}
-    return keyed.group_by("_key", maintain_order=True).agg(**firsts, **rules)
-
-
-def packed_key(columns: Sequence[pl.Series]) -> pl.Series | None:
-    """Return one column that differs where any of some columns of whole numbers does; None for none.
-
-    Rows are told apart by one number several times as fast as by several.
-    """
-    packed: pl.Series | None = None
-    size = 1
-    for column in columns:
-        places, spread = _places(column.cast(pl.Int64))
-        if size * spread >= 1 << 62:
-            return pl.DataFrame([one.alias(str(at)) for at, one in enumerate(columns)]).to_struct()
-        packed = places if packed is None else packed + places * size
-        size *= spread
-    return packed
-
-
-def _places(column: pl.Series) -> tuple[pl.Series, int]:
-    """Return whole numbers from 0 on that differ where a column's values do, and how many there may be."""
-    ends: tuple[Any, Any] = (column.min(), column.max())
-    least: int = ends[0]
-    spread: int = ends[1] - least + 2
-    if spread > 1 << 32:
-        column, least = column.rank("dense").cast(pl.Int64), 1
-        spread = column.n_unique() + 2
-    if not column.null_count():
-        return column - least, spread
-    return column.fill_null(least - 1) - (least - 1), spread
-
-
-def is_one(column: pl.Series) -> bool:
-    """Whether a column holds one value in all its rows."""
-    if column.null_count():
-        return column.null_count() == len(column)
-    return bool(column.min() == column.max())
-
-
-def _known(rows: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name).drop_nulls() if rows[name].null_count() else pl.col(name)
 
 
 def bucket_schema() -> dict[str, pl.DataType]:
@@ -282,5 +246,5 @@ def bucket_schema() -> dict[str, pl.DataType]:
         "queue_last": pl.Int64(),
         **dict.fromkeys(FIRSTS, pl.Int64()),
         **dict.fromkeys(_FIRST_TIMES, pl.Datetime("us")),
-        **{name: pl.Float64() if name == "gen_tps_sum" else pl.Int64() for name in SUMS},
+        **dict.fromkeys(SUMS, pl.Int64()),
     }

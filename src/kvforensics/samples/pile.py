@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.samples.buckets import is_one, packed_key
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 LOOSE_ROWS = 50_000  # unmerged rows that may pile up
 
@@ -34,22 +32,9 @@ class Pile:
         self._loose = [frame.with_columns(column) for frame in (self.merged, *self._loose)]
         self.merged = self.merged.clear()
 
-    def distinct(self, key: list[str], enough: int) -> int:
-        """Return how many rows there will be once all are merged, counted beyond `enough`."""
-        frames = [self.merged, *self._loose]
-        if sum(frame.height for frame in frames) <= enough:
-            return enough
-        return distinct(frames, key)
-
     def merge(self) -> None:
         """Merge all frames into `merged`."""
         if self._loose:
             self.merged = self._merger(pl.concat([self.merged, *self._loose]))
             self._loose, self._rows = [], 0
 
-
-def distinct(frames: Sequence[pl.DataFrame], key: Sequence[str]) -> int:
-    """Return how many rows of frames differ in a key of whole numbers."""
-    columns = [pl.concat([frame[name] for frame in frames]) for name in key]
-    packed = packed_key([column for column in columns if not is_one(column)])
-    return 1 if packed is None else packed.n_unique()

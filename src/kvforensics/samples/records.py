@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from kvforensics.columns import constant
-from kvforensics.samples.buckets import is_one, placed
+from kvforensics.samples.buckets import placed
+from kvforensics.samples.grouping import is_one
 
 BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 _SEEN_KEY = ["source", "after_line", "origin"]

@@ -33,9 +33,11 @@ from kvforensics.samples.buckets import (
     STRETCH,
     as_buckets,
     bucket_schema,
+    from_parts,
     merge,
     merge_slots,
     placed,
+    to_parts,
     together,
     unify,
 )
@@ -121,13 +123,13 @@ class Samples:
         """Return the buckets, in the order of sources and lines."""
         self._flush([])
         self._settle()
-        tail = pl.col("gen_tps_sum") / pl.col("gen_tps_lines")
+        mean = pl.col("gen_tps_milli") / pl.col("gen_tps_lines") / 1000
         return (
             self._buckets.merged.with_columns(
                 slot_at=(pl.col("slot") * self._width_us).cast(pl.Datetime("us")),
-                gen_tps=pl.when(pl.col("gen_tps_lines") > 0).then(tail.round(3)),
+                gen_tps=pl.when(pl.col("gen_tps_lines") > 0).then(mean.round(3)),
             )
-            .drop("slot", "gen_tps_sum", "gen_tps_lines")
+            .drop("slot", "gen_tps_milli", "gen_tps_lines")
             .sort("source", "first_line", "origin", *RANK_TAGS, "slot_at", nulls_last=False)
             .with_columns(
                 _whole("after_line"), *(pl.col(name).abs() for name in ("first_line", "last_line", *FIRSTS))
@@ -159,14 +161,14 @@ class Samples:
         self._flush([])
         self._settle()
         order = ("source", "first_line", "origin", *RANK_TAGS, "slot")
-        return self._buckets.merged.sort(order), self._records.merged, self._width_us
+        return to_parts(self._buckets.merged.sort(order)), self._records.merged, self._width_us
 
     def restore(self, buckets: pl.DataFrame, records: pl.DataFrame, width_us: int) -> None:
         """Take what another `Samples` kept of other sources; the wider buckets of the two are kept."""
         while self._width_us < width_us:
             self._width_us *= 2
             self._buckets.change(pl.col("slot") // 2)
-        known, times = buckets.select(list(bucket_schema())), self._width_us // width_us
+        known, times = from_parts(buckets), self._width_us // width_us
         if times > 1:
             known = merge_slots(known.with_columns(pl.col("slot") // times))
         many = self._buckets.add(known)
@@ -240,13 +242,11 @@ class Samples:
     def _settle(self) -> None:
         """Merge what was piled up, and make it smaller where it is too large."""
         buckets, records = self._buckets, self._records
-        while (
-            buckets.distinct([*STRETCH, "slot"], self._max_rows) > self._max_rows
-            and self._width_us < WIDEST_US
-        ):
+        buckets.merge()
+        while len(buckets.merged) > self._max_rows and self._width_us < WIDEST_US:
             self._width_us *= 2
             buckets.change(pl.col("slot") // 2)
-        buckets.merge()
+            buckets.merge()
         records.merge()
         if len(records.merged) > self._max_rows:
             known = records.merged.filter(pl.col("ours") > 0)["origin"].unique()

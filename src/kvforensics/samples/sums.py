@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -14,95 +14,102 @@ from kvforensics.samples.buckets import (
     SUMS,
     USAGES,
     bucket_schema,
-    grouped,
     is_even,
-    is_one,
+    thousandths,
 )
+from kvforensics.samples.grouping import Rule, grouped, is_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_COUNTERS: tuple[str, ...] = ("new_tokens", "cached_tokens")
+class _Told(NamedTuple):
+    """What is told of the lines of a kind: rules, and the further columns that they need."""
+
+    rules: dict[str, Rule]
+    made: list[pl.Series]
+
+
+_COMMON = {
+    "first_line": Rule("first", "line"),
+    "last_line": Rule("last", "line"),
+    "first_at": Rule("first", "at"),
+    "last_at": Rule("last", "at"),
+}
 
 
 def may_sum(kind: str, rows: pl.DataFrame) -> bool:
     """Whether `summed` adds up such rows as if line by line."""
-    return kind in _SUMMED and is_even(rows)
+    return kind in _TOLD and is_even(rows)
 
 
 def summed(kind: str, rows: pl.DataFrame, width_us: int) -> pl.DataFrame:
     """Add up the lines of one kind, in their order, with `after_line`; columns are even."""
-    keyed = rows.hstack([(rows["at"].to_physical() // width_us).alias("slot")])
+    rules, made = _TOLD[kind](rows)
+    slot = (rows["at"].to_physical() // width_us).alias("slot")
+    keyed = rows.hstack([slot, *made])
     key = [*STRETCH, "slot"]
-    same = {name for name in key if is_one(keyed[name])}
-    differing = [name for name in key if name not in same]
-    rules = {**_COMMON, **_SUMMED[kind](rows)}
-    made = grouped(keyed, differing, rules)
-    constants: dict[str, object] = {name: keyed[name][0] for name in same} | dict.fromkeys(SUMS, 0)
+    same = {name: keyed[name][0] for name in key if is_one(keyed[name])}
+    found = grouped(keyed, [name for name in key if name not in same], {**_COMMON, **rules})
+    constants: dict[str, object] = dict.fromkeys(SUMS, 0) | same
 
     def column(name: str, dtype: pl.DataType) -> pl.Series:
-        if name in rules or name in differing:
-            return made[name] if made[name].dtype == dtype else made[name].cast(dtype)
-        return constant(name, constants.get(name), dtype, made.height)
+        return found[name] if name in found else constant(name, constants.get(name), dtype, found.height)
 
     return pl.DataFrame([column(*item) for item in bucket_schema().items()])
 
 
-_COMMON = {
-    "first_line": pl.col("line").first(),
-    "last_line": pl.col("line").last(),
-    "first_at": pl.col("at").first(),
-    "last_at": pl.col("at").last(),
-}
+def _columns(rows: pl.DataFrame, *names: str) -> list[pl.Series]:
+    """Return those of some columns that the lines name."""
+    return [rows[name] for name in names if name in rows.columns and not rows[name].null_count()]
 
 
-def _of_load(rows: pl.DataFrame) -> dict[str, pl.Expr]:
-    usages = [name for name in USAGES if name in rows.columns and rows[name].null_count() == 0]
-    found: dict[str, pl.Expr] = {}
+def _of_load(rows: pl.DataFrame) -> _Told:
+    told = _Told({}, [])
+    for column in _columns(rows, "running", "queue"):
+        name = column.name
+        told.rules.update({f"{name}_max": Rule("max", name), f"{name}_last": Rule("last", name)})
+    usages = _columns(rows, *USAGES)
     if usages:
-        usage = pl.max_horizontal(usages) if len(usages) > 1 else pl.col(usages[0])
-        found |= {"usage_max": usage.max(), "usage_last": usage.last()}
-    for name in ("running", "queue"):
-        if name in rows.columns and rows[name].null_count() == 0:
-            found |= {f"{name}_max": pl.col(name).max(), f"{name}_last": pl.col(name).last()}
-    return found
+        usage = pl.DataFrame(usages).max_horizontal() if len(usages) > 1 else usages[0]
+        told.made.append(usage.alias("most_used"))
+        told.rules.update(usage_max=Rule("max", "most_used"), usage_last=Rule("last", "most_used"))
+    return told
 
 
-def _of_decode(rows: pl.DataFrame) -> dict[str, pl.Expr]:
-    found = {"decodes": pl.len(), **_of_load(rows)}
-    if "tokens" in rows.columns and rows["tokens"].null_count() == 0:
-        found["tokens_last"] = pl.col("tokens").last()
-    if "gen_tps" in rows.columns and rows["gen_tps"].null_count() == 0:
-        found |= {"gen_tps_sum": pl.col("gen_tps").sum(), "gen_tps_lines": pl.len()}
-    return found
+def _of_decode(rows: pl.DataFrame) -> _Told:
+    told = _of_load(rows)
+    told.rules["decodes"] = Rule("len")
+    if _columns(rows, "tokens"):
+        told.rules["tokens_last"] = Rule("last", "tokens")
+    if _columns(rows, "gen_tps"):
+        told.made.append(rows.select(milli=thousandths(pl.col("gen_tps")))["milli"])
+        told.rules.update(gen_tps_milli=Rule("sum", "milli"), gen_tps_lines=Rule("len"))
+    return told
 
 
-def _of_prefill(rows: pl.DataFrame) -> dict[str, pl.Expr]:
-    counters = [name for name in _COUNTERS if name in rows.columns]
-    sums = {name: pl.col(name).cast(pl.Int64).sum() for name in counters}
-    return {"prefills": pl.len(), **_of_load(rows), **sums}
+def _of_prefill(rows: pl.DataFrame) -> _Told:
+    told = _of_load(rows)
+    told.rules["prefills"] = Rule("len")
+    counters = [name for name in ("new_tokens", "cached_tokens") if name in rows.columns]
+    told.rules.update({name: Rule("sum", name) for name in counters})
+    return told
 
 
-def _of_access(rows: pl.DataFrame) -> dict[str, pl.Expr]:
-    status = pl.col("status")
-    if "status" not in rows.columns or rows["status"].null_count():
-        return {
-            "access_ok": (status < CLIENT_ERROR).sum(),
-            "access_client_error": status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left").sum(),
-            "access_server_error": (status >= SERVER_ERROR).sum(),
-        }
-    least, most = rows["status"].min(), rows["status"].max()
-    if most < CLIENT_ERROR:  # type: ignore[operator]
-        return {"access_ok": pl.len()}
-    found = {"access_ok": (status < CLIENT_ERROR).sum()} if least < CLIENT_ERROR else {}  # type: ignore[operator]
-    found["access_client_error"] = status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left").sum()
-    if most >= SERVER_ERROR:  # type: ignore[operator]
-        found["access_server_error"] = (status >= SERVER_ERROR).sum()
-    return found
+def _of_access(rows: pl.DataFrame) -> _Told:
+    status = rows["status"]
+    if not status.null_count() and status.max() < CLIENT_ERROR:  # type: ignore[operator]
+        return _Told({"access_ok": Rule("len")}, [])
+    kinds = {
+        "access_ok": status < CLIENT_ERROR,
+        "access_client_error": status.is_between(CLIENT_ERROR, SERVER_ERROR, closed="left"),
+        "access_server_error": status >= SERVER_ERROR,
+    }
+    made = [answers.cast(pl.Int64).alias(name) for name, answers in kinds.items()]
+    return _Told({name: Rule("sum", name) for name in kinds}, made)
 
 
-_SUMMED: dict[str, Callable[[pl.DataFrame], dict[str, pl.Expr]]] = {
+_TOLD: dict[str, Callable[[pl.DataFrame], _Told]] = {
     "decode": _of_decode,
     "prefill": _of_prefill,
     "access": _of_access,

@@ -52,11 +52,17 @@ PyObject *text_column(Bytes *views, int64_t length, PyObject *held);
 /* Let go of what `text_column` kept for columns that are gone by now. */
 void let_go(void);
 
-/* Takes the string views of an array; 1: go on. */
+/* Takes an array; 1: go on. */
 typedef int Take(const struct ArrowArray *array, void *state);
 
-/* Take the arrays of a stream of string views in turn; 1: all of them, else what stopped: -1 where it is of others. */
+/* The format of whole numbers, floats and times of 8 bytes; NULL where a stream is of others. */
+const char *number_format(struct ArrowArrayStream *stream);
+
+/* Take the arrays of a stream in turn; 1: all of them, else what stopped. */
 int each_array(struct ArrowArrayStream *stream, Take *take, void *state);
+
+/* The same of a stream of string views; -1 also where it is of others. */
+int each_text(struct ArrowArrayStream *stream, Take *take, void *state);
 
 static inline int is_null(const struct ArrowArray *array, int64_t place) {
     const uint8_t *validity = array->buffers[0];

@@ -126,16 +126,21 @@ PyObject *text_column(Bytes *views, int64_t length, PyObject *held) {
     return handed("vu", owned, (struct ArrowArray){.length = length, .n_buffers = 4});
 }
 
-static int are_views(struct ArrowArrayStream *stream) {
+/* Return which of some formats, the last of them NULL, a stream has. */
+static const char *format_among(struct ArrowArrayStream *stream, const char *const *formats) {
     struct ArrowSchema schema = {0};
-    if (stream->get_schema(stream, &schema) != 0) return 0;
-    int views = strcmp(schema.format, "vu") == 0;
+    if (stream->get_schema(stream, &schema) != 0) return NULL;
+    while (*formats != NULL && strcmp(schema.format, *formats) != 0) formats++;
     if (schema.release != NULL) schema.release(&schema);
-    return views;
+    return *formats;
+}
+
+const char *number_format(struct ArrowArrayStream *stream) {
+    static const char *const formats[] = {"l", "g", "tsu:", NULL};
+    return format_among(stream, formats);
 }
 
 int each_array(struct ArrowArrayStream *stream, Take *take, void *state) {
-    if (!are_views(stream)) return -1;
     for (;;) {
         struct ArrowArray array = {0};
         if (stream->get_next(stream, &array) != 0) return -1;
@@ -144,4 +149,9 @@ int each_array(struct ArrowArrayStream *stream, Take *take, void *state) {
         array.release(&array);
         if (done != 1) return done;
     }
+}
+
+int each_text(struct ArrowArrayStream *stream, Take *take, void *state) {
+    static const char *const formats[] = {"vu", NULL};
+    return format_among(stream, formats) == NULL ? -1 : each_array(stream, take, state);
 }

@@ -5,6 +5,7 @@
 
 PyObject *are_printable(PyObject *module, PyObject *capsule);
 PyObject *beginnings(PyObject *module, PyObject *capsule);
+PyObject *group(PyObject *module, PyObject *args);
 PyObject *lines(PyObject *module, PyObject *data);
 PyObject *scan(PyObject *module, PyObject *args);
 

@@ -34,7 +34,7 @@ static int scan_stream(Scan *scan, struct ArrowArrayStream *stream) {
     int64_t begin = 0; /* run 0: lines without a time */
     if (!grow(&scan->local, 8)) return 0;
     PUSH(&scan->local, int64_t, begin);
-    return each_array(stream, scan_array, scan);
+    return each_text(stream, scan_array, scan);
 }
 
 static PyObject *part_of(Layout *layout, int place) {

@@ -22,7 +22,7 @@ PyObject *beginnings(PyObject *module, PyObject *capsule) {
     uint8_t seen[8192] = {0};
     int views;
     Py_BEGIN_ALLOW_THREADS
-    views = each_array(stream, note_beginnings, seen) == 1;
+    views = each_text(stream, note_beginnings, seen) == 1;
     Py_END_ALLOW_THREADS
     if (!views) return Py_NewRef(Py_None);
     char *pairs = malloc(2 * 65536);
@@ -61,7 +61,7 @@ PyObject *are_printable(PyObject *module, PyObject *capsule) {
     if (stream == NULL) return NULL;
     int printable;
     Py_BEGIN_ALLOW_THREADS
-    printable = each_array(stream, printable_array, NULL) == 1;
+    printable = each_text(stream, printable_array, NULL) == 1;
     Py_END_ALLOW_THREADS
     return PyBool_FromLong(printable);
 }
