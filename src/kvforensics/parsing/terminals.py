@@ -64,8 +64,17 @@ def possible_characters(pattern: str) -> frozenset[str]:
     bare = re.sub(r"\(\?(?:[:=!]|<[=!])", "(", pattern)  # groups, look-ahead, look-behind
     found: set[str] = set()
     for atom in _ANY_ATOM.findall(bare):
-        found.update(char for char in _ALL if re.fullmatch(atom, char, re.DOTALL))
+        found |= _of_atom(atom)
     return frozenset(found)
+
+
+@cache
+def _of_atom(atom: str) -> frozenset[str]:
+    """Return the characters that one character, class or dot stands for."""
+    if atom.isalnum() and atom.isascii():
+        return frozenset(atom)
+    fits = re.compile(atom, re.DOTALL).fullmatch
+    return frozenset(char for char in _ALL if fits(char))
 
 
 def reads_on(pattern: str) -> bool:
@@ -101,6 +110,6 @@ def _characters(pattern: str) -> frozenset[str] | None:
         atom = _ATOM.match(pattern, at)
         if atom is None:
             return None
-        found.update(char for char in _ALL if re.fullmatch(atom["atom"], char))
+        found |= _of_atom(atom["atom"])
         at = atom.end()
     return frozenset(found)

@@ -59,7 +59,7 @@ def _of_one(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
     burst = pl.DataFrame([first.alias("first"), gap.alias("gap")]).max_horizontal()
     empty = first >= behind
     first, last, burst = (one.set(empty, None) for one in (first, behind - 1, burst))
-    ours = pl.Series([0]).append(seen["ours"].fill_null(value=False).cast(pl.Int64).cum_sum())
+    ours = [seen["ours"][start:stop].sum() for start, stop in zip(begin, end, strict=True)]
     found = {
         "source": constant("source", seen["source"][0], pl.UInt32(), len(cuts)),
         "after_line": cuts,
@@ -71,7 +71,7 @@ def _of_one(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
         "burst_at": at.gather(burst),
         "burst_line": line_at.gather(burst),
         "records": end - begin,
-        "ours": ours.gather(end) - ours.gather(begin),
+        "ours": pl.Series(ours, dtype=pl.Int64),
     }
     return pl.DataFrame(found, schema=records_schema()).filter(pl.col("records") > 0)
 

@@ -1,13 +1,25 @@
 /* One line: where its prefix ends, which layout its body has, what the slots say. */
 #include "program.h"
 
-enum { EXACT_DIGITS = 15, INT_DIGITS = 18, ESCAPE = 0x1b };
+enum { EXACT_DIGITS = 15, INT_DIGITS = 18 };
 
+/* Nothing behind the texts is read; pieces that lie across each other spare a loop over the last bytes. */
 static inline int same(const char *text, const char *other, size_t size) {
     uint64_t one, two;
-    for (; size >= 8; text += 8, other += 8, size -= 8) {
-        memcpy(&one, text, 8), memcpy(&two, other, 8);
-        if (one != two) return 0;
+    uint32_t four, these;
+    if (size >= 8) {
+        for (size_t at = 0; at + 8 < size; at += 8) {
+            memcpy(&one, text + at, 8), memcpy(&two, other + at, 8);
+            if (one != two) return 0;
+        }
+        memcpy(&one, text + size - 8, 8), memcpy(&two, other + size - 8, 8);
+        return one == two;
+    }
+    if (size >= 4) {
+        memcpy(&four, text, 4), memcpy(&these, other, 4);
+        if (four != these) return 0;
+        memcpy(&four, text + size - 4, 4), memcpy(&these, other + size - 4, 4);
+        return four == these;
     }
     for (; size > 0; size--)
         if (*text++ != *other++) return 0;
@@ -44,12 +56,8 @@ static int moment(const char *text, int64_t *micros) {
 }
 
 static const char *find(const char *text, const char *end, Text wanted) {
-    while ((size_t)(end - text) >= wanted.size) {
-        const char *found = memchr(text, wanted.text[0], (size_t)(end - text) - wanted.size + 1);
-        if (found == NULL) return NULL;
-        if (memcmp(found, wanted.text, wanted.size) == 0) return found;
-        text = found + 1;
-    }
+    for (; (size_t)(end - text) >= wanted.size; text++) /* it is near, so that a byte at a time is fastest */
+        if (*text == *wanted.text && same(text, wanted.text, wanted.size)) return text;
     return NULL;
 }
 
@@ -71,12 +79,6 @@ static int note_time(Scan *scan, const char *text, size_t size, size_t lead) {
     return 1;
 }
 
-typedef union {
-    int64_t whole;
-    double decimal;
-    uint8_t truth;
-} Value;
-
 static int read_decimal(const char **at, const char *end, double *value) {
     static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     const char *text = *at;
@@ -96,7 +98,14 @@ static int read_decimal(const char **at, const char *end, double *value) {
     return 1;
 }
 
-static int read_item(const Item *item, const char **at, const char *end, Value *value) {
+/* A run of the characters of a table of 256 bytes, each 1 or 0. */
+static const char *read_run(const char *text, const char *end, const char *may) {
+    while (end - text >= 4 && may[(uint8_t)text[0]] & may[(uint8_t)text[1]] & may[(uint8_t)text[2]] & may[(uint8_t)text[3]]) text += 4;
+    while (text < end && may[(uint8_t)*text]) text++;
+    return text;
+}
+
+static inline int read_item(const Item *item, const char **at, const char *end, Value *value) {
     const char *text = *at;
     size_t rest = (size_t)(end - text);
     switch (item->kind) {
@@ -104,50 +113,52 @@ static int read_item(const Item *item, const char **at, const char *end, Value *
         if (rest < item->text.size || !same(text, item->text.text, item->text.size)) return 0;
         *at = text + item->text.size;
         return 1;
-    case 'i':
-        value->whole = 0;
-        while (text < end && is_digit(*text)) {
-            if (text - *at == INT_DIGITS) return 0;
-            value->whole = value->whole * 10 + (*text++ - '0');
-        }
+    case 'i': {
+        const char *last = rest > INT_DIGITS ? text + INT_DIGITS : end;
+        int64_t whole = 0;
+        while (text < last && is_digit(*text)) whole = whole * 10 + (*text++ - '0');
+        if (text < end && is_digit(*text)) return 0;
+        value->whole = whole;
         break;
+    }
     case 'f':
         return read_decimal(at, end, &value->decimal);
     case 'b':
-        value->truth = rest >= 4 && memcmp(text, "True", 4) == 0;
-        if (!value->truth && (rest < 5 || memcmp(text, "False", 5) != 0)) return 0;
-        *at = text + (value->truth ? 4 : 5);
+        value->whole = rest >= 4 && same(text, "True", 4);
+        if (!value->whole && (rest < 5 || !same(text, "False", 5))) return 0;
+        *at = text + (value->whole ? 4 : 5);
         return 1;
     default:
-        while (text < end && item->text.text[(uint8_t)*text]) text++;
+        text = read_run(text, end, item->text.text);
     }
     if (text == *at) return 0;
     *at = text;
     return 1;
 }
 
+static int make_room(Layout *layout) {
+    if ((size_t)layout->hits < layout->room) return 1;
+    size_t room = layout->room ? 2 * layout->room : 256;
+    if (!grow(&layout->rows, 4 * (room - layout->room)) || !grow(&layout->tails, 4 * (room - layout->room))) return 0;
+    for (int place = 0; place < layout->width; place++)
+        if (!grow(&layout->columns[place], 8 * (room - layout->room))) return 0;
+    layout->room = room;
+    return 1;
+}
+
 /* 1: the body has this layout and is taken; 0: it has not; -1: no memory */
 static int read_body(Layout *layout, const char *body, const char *end, uint32_t row, uint32_t tail) {
-    Value values[MAX_ITEMS];
+    Value values[MAX_ITEMS + 1];
     const char *at = body;
     for (int number = 0; number < layout->size; number++) {
         const Item *item = &layout->items[number];
-        Value value;
-        if (!read_item(item, &at, end, &value)) return 0;
-        if (item->column >= 0) values[item->column] = value;
+        if (!read_item(item, &at, end, &values[item->column])) return 0;
     }
-    if (at != end) return 0;
-    if (!grow(&layout->rows, 4) || !grow(&layout->tails, 4)) return -1;
-    for (int place = 0; place < layout->width; place++)
-        if (!grow(&layout->columns[place], 8)) return -1;
+    if (at != end || (layout->may_escape && memchr(body, ESCAPE, (size_t)(end - body)) != NULL)) return 0;
+    if (!make_room(layout)) return -1;
     PUSH(&layout->rows, uint32_t, row);
     PUSH(&layout->tails, uint32_t, tail);
-    for (int place = 0; place < layout->width; place++) {
-        Bytes *column = &layout->columns[place];
-        if (layout->formats[place] == 'i') PUSH(column, int64_t, values[place].whole);
-        else if (layout->formats[place] == 'f') PUSH(column, double, values[place].decimal);
-        else PUSH(column, uint8_t, values[place].truth);
-    }
+    for (int place = 0; place < layout->width; place++) PUSH(&layout->columns[place], Value, values[place]);
     layout->hits++;
     return 1;
 }
@@ -155,7 +166,6 @@ static int read_body(Layout *layout, const char *body, const char *end, uint32_t
 int read_line(Scan *scan, const char *text, size_t size, uint32_t row, int *timed) {
     const char *body = text, *end = text + size;
     uint32_t tail = 0;
-    if (memchr(text, ESCAPE, size) != NULL) scan->odd = 1;
     for (int number = 0; number < scan->form_count; number++) {
         const Form *form = &scan->forms[number];
         size_t lead = form->lead.size, width = lead + form->mask.size;
@@ -174,11 +184,13 @@ int read_line(Scan *scan, const char *text, size_t size, uint32_t row, int *time
         body = tail ? close + form->close.size : NULL;
         break;
     }
-    if (body == NULL || body == end) return 0;
-    uint8_t begin = (uint8_t)*body;
-    for (int place = 0; place < scan->beginnings[begin]; place++) {
-        int taken = read_body(&scan->layouts[scan->beginning[begin][place]], body, end, row, tail);
-        if (taken) return taken;
+    if (body != NULL && body != end) {
+        uint8_t begin = (uint8_t)*body;
+        for (int place = 0; place < scan->beginnings[begin]; place++) {
+            int taken = read_body(&scan->layouts[scan->beginning[begin][place]], body, end, row, tail);
+            if (taken) return taken;
+        }
     }
+    if (memchr(text, ESCAPE, size) != NULL) scan->odd = 1;
     return 0;
 }

@@ -1,10 +1,21 @@
 /* The program of a scan: how lines may begin, which layouts their bodies may have. */
 #include "program.h"
 
+/* Texts are short: a prefix behind its time. */
 static uint64_t hash_of(const char *text, size_t size) {
-    uint64_t hash = 1469598103934665603u;
-    for (size_t at = 0; at < size; at++) hash = (hash ^ (uint8_t)text[at]) * 1099511628211u;
-    return hash ^ (hash >> 29);
+    uint64_t hash = size, piece;
+    uint32_t four, last;
+    for (; size >= 8; text += 8, size -= 8) {
+        memcpy(&piece, text, 8);
+        hash = (hash ^ piece) * 0x9e3779b97f4a7c15u;
+    }
+    if (size >= 4) {
+        memcpy(&four, text, 4), memcpy(&last, text + size - 4, 4);
+        hash = (hash ^ four ^ (uint64_t)last << 32) * 0x9e3779b97f4a7c15u;
+    } else {
+        for (; size > 0; size--) hash = (hash ^ (uint8_t)*text++) * 0x9e3779b97f4a7c15u;
+    }
+    return hash ^ (hash >> 32);
 }
 
 static int text_of(PyObject *object, Text *text) {
@@ -57,7 +68,7 @@ static int read_layout(Layout *layout, PyObject *given) {
     for (size_t at = 0; at < size; at++) {
         Item *item = &layout->items[at];
         item->kind = kind.text[at];
-        item->column = -1;
+        item->column = MAX_ITEMS;
         if (!text_of(PyTuple_GetItem(texts, (Py_ssize_t)at), &item->text)) return 0;
         int valid = item->kind == 'c'   ? item->text.size > 0
                     : item->kind == 's' ? item->text.size == 256 && !named.text[at]
@@ -66,6 +77,8 @@ static int read_layout(Layout *layout, PyObject *given) {
             PyErr_SetString(PyExc_ValueError, "an item that cannot be");
             return 0;
         }
+        if (item->kind == 's' ? item->text.text[ESCAPE] : item->kind == 'c' && memchr(item->text.text, ESCAPE, item->text.size) != NULL)
+            layout->may_escape = 1;
         if (named.text[at]) {
             layout->formats[layout->width] = item->kind;
             item->column = layout->width++;

@@ -11,7 +11,7 @@
 #define KVFORENSICS_PROGRAM_H
 #include "arrow.h"
 
-enum { MAX_ITEMS = 256, MAX_LAYOUTS = 64, MAX_FORMS = 8 };
+enum { MAX_ITEMS = 256, MAX_LAYOUTS = 64, MAX_FORMS = 8, ESCAPE = 0x1b };
 
 typedef struct {
     const char *text;
@@ -21,15 +21,22 @@ typedef struct {
 typedef struct {
     char kind;
     Text text;
-    int column; /* its place in the layout's columns, -1 for none */
+    int column; /* its place in the layout's columns, MAX_ITEMS for none */
 } Item;
+
+typedef union {
+    int64_t whole;
+    double decimal;
+} Value;
 
 typedef struct {
     Item items[MAX_ITEMS];
     int size, width; /* items, columns */
     char formats[MAX_ITEMS]; /* of the columns: i f b */
+    int may_escape; /* a control sequence may stand in it */
     Bytes rows, tails, columns[MAX_ITEMS];
     int64_t hits;
+    size_t room; /* for so many hits */
 } Layout;
 
 typedef struct {

@@ -41,8 +41,7 @@ static PyObject *part_of(Layout *layout, int place) {
     PyObject *columns = PyTuple_New(layout->width);
     if (columns == NULL) return NULL;
     for (int number = 0; number < layout->width; number++) {
-        char kind = layout->formats[number];
-        PyObject *made = column(kind == 'i' ? "l" : kind == 'f' ? "g" : "C", &layout->columns[number], layout->hits, NULL, 0);
+        PyObject *made = column(layout->formats[number] == 'f' ? "g" : "l", &layout->columns[number], layout->hits, NULL, 0);
         if (made == NULL || PyTuple_SetItem(columns, number, made) < 0) {
             Py_DECREF(columns);
             return NULL;
