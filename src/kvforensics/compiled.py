@@ -14,7 +14,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PROGRAM = 5  # what this version asks of it; a module that was built for another version is not used
+PROGRAM = 6  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
 _RULES = {"first": "f", "last": "l", "min": "n", "max": "x", "sum": "s", "len": "c"}
 _WIDE = (pl.Int64(), pl.Float64(), pl.Datetime("us"))
@@ -49,13 +49,13 @@ def series(capsules: tuple[Any, Any]) -> pl.Series:
     return pl.Series(_Exported(capsules))
 
 
-def lines(data: bytes) -> pl.Series | None:
-    r"""Return the lines behind a first `\n`, without their line ends (`\n` or `\r\n`).
+def lines(pieces: tuple[bytes, ...]) -> pl.Series | None:
+    r"""Return the lines of bytes that are cut anywhere, without their line ends (`\n` or `\r\n`).
 
     None where they are not UTF-8, and where there is no module.
     """
     scanner = module()
-    found = None if scanner is None else scanner.lines(data)
+    found = None if scanner is None else scanner.lines(pieces)
     return None if found is None else series(found)
 
 

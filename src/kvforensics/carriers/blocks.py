@@ -13,7 +13,7 @@ from kvforensics.carriers.ahead import ahead
 from kvforensics.carriers.carrier import Head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kvforensics.records import Source
 
@@ -27,14 +27,22 @@ class Block:
     Lines end at ``\n`` and nowhere else. `long` are the indices in this block of lines that were cut.
     """
 
-    __slots__ = ("_height", "_led", "_lines", "_valid", "line", "long")
+    __slots__ = ("_height", "_joined", "_lines", "_pieces", "_valid", "line", "long")
 
-    def __init__(self, led: bytes, line: int, long: tuple[int, ...] = ()) -> None:
-        r"""Make a block of its bytes, led by one ``\n``, and the 1-based number of its first line."""
-        self._led, self.line, self.long = led, line, long
+    def __init__(self, pieces: tuple[bytes, ...], line: int, long: tuple[int, ...] = ()) -> None:
+        """Make a block of its bytes, cut anywhere, and the 1-based number of its first line."""
+        self._pieces, self.line, self.long = pieces, line, long
+        self._joined: bytes | None = None
         self._lines: pl.Series | None = None
         self._valid = False  # whether it is known to be UTF-8
         self._height: int | None = None
+
+    @property
+    def _led(self) -> bytes:
+        """The bytes of the lines, led by one line end."""
+        if self._joined is None:
+            self._joined = _led(self._pieces)
+        return self._joined
 
     @property
     def data(self) -> bytes:
@@ -43,7 +51,7 @@ class Block:
 
     def __contains__(self, part: bytes) -> bool:
         """Tell whether some bytes are anywhere in the lines."""
-        return part in self._led
+        return part in self._led if len(part) > 1 else any(part in piece for piece in self._pieces)
 
     def each(self) -> BytesIO:
         """Return the lines with their line ends, one after the other; the block itself is not copied."""
@@ -59,13 +67,13 @@ class Block:
     def height(self) -> int:
         """Number of lines."""
         if self._height is None:
-            self._height = count_lines(self._led) - 1 if self._lines is None else len(self._lines)
+            self._height = _count_lines(self._pieces) if self._lines is None else len(self._lines)
         return self._height
 
     def text(self) -> pl.Series:
         r"""Return the lines as text without their line ends (``\n`` or ``\r\n``); bad bytes become U+FFFD."""
         if self._lines is None:
-            self._lines, self._valid = _led_lines(self._led)
+            self._lines, self._valid = _lines_of(self._pieces)
         return self._lines
 
     def numbers(self) -> pl.Series:
@@ -89,30 +97,29 @@ class Block:
         return pl.Series("damage", kinds, dtype=pl.String)
 
 
-def read_lines(data: bytes) -> pl.Series:
-    r"""Split at ``\n`` only, drop one ``\r`` before it, replace what is not UTF-8."""
-    return _led_lines(b"\n" + data)[0]
-
-
-def _led_lines(led: bytes) -> tuple[pl.Series, bool]:
-    r"""Split what follows a first ``\n``; tell whether it was UTF-8.
-
-    Without that line end polars would decompress what begins like gzip, zlib or zstd.
-    """
-    if len(led) == 1:
-        return pl.Series("line", [], dtype=pl.String), True
-    lines = compiled.lines(led)
+def _lines_of(pieces: tuple[bytes, ...]) -> tuple[pl.Series, bool]:
+    r"""Return lines, each without a ``\r`` at its end; what is not UTF-8 is replaced. Tell whether all was."""
+    lines = compiled.lines(pieces)
     if lines is not None:
         return lines, True
+    led = _led(pieces)
+    if len(led) == 1:
+        return pl.Series("line", [], dtype=pl.String), True
     try:
         return pl.read_lines(led)["line"][1:], True
     except pl.exceptions.ComputeError:
         return pl.read_lines(led.decode(errors="replace").encode())["line"][1:], False
 
 
-def count_lines(data: bytes) -> int:
+def _led(pieces: tuple[bytes, ...]) -> bytes:
+    """Return the bytes of lines, led by a line end: polars would decompress what begins like gzip or zstd."""
+    return b"".join((b"\n", *pieces))
+
+
+def _count_lines(pieces: tuple[bytes, ...]) -> int:
     """Return the number of lines, one without a line end at the end included."""
-    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    last = next((piece for piece in reversed(pieces) if piece), b"\n")
+    return sum(piece.count(b"\n") for piece in pieces) + (not last.endswith(b"\n"))
 
 
 def is_utf8(data: bytes) -> bool:
@@ -157,11 +164,11 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Yield blocks of whole lines of about `block_bytes`."""
-        for joined, long in ahead(self._cuts()):
-            yield from self._block(joined, long)
+        for pieces, long in ahead(self._cuts()):
+            yield from self._block(pieces, long)
 
-    def _cuts(self) -> Iterator[tuple[bytes, tuple[int, ...]]]:
-        """Yield the bytes of blocks, each led by a line end, and which of their lines were cut."""
+    def _cuts(self) -> Iterator[tuple[tuple[bytes, ...], tuple[int, ...]]]:
+        """Yield the bytes of blocks in pieces, and which of their lines were cut."""
         held: list[bytes] = []
         size = 0
         skipping = cut_first = False
@@ -179,28 +186,42 @@ class Blocks:
                 continue
             rest = _after_last_line(held)
             if held:
-                yield led(held, self.line_bytes, cut_first=cut_first)
+                yield cut(held, self.line_bytes, cut_first=cut_first)
                 cut_first = False
             if len(rest) > self.line_bytes:
                 rest = cut_text(rest, self.line_bytes)
                 skipping = cut_first = True
             held, size = [rest], len(rest)
         if size:
-            yield led(held, self.line_bytes, cut_first=cut_first)
+            yield cut(held, self.line_bytes, cut_first=cut_first)
 
-    def _block(self, joined: bytes, long: tuple[int, ...]) -> Iterator[Block]:
-        block = Block(joined, self._line, long)
+    def _block(self, pieces: tuple[bytes, ...], long: tuple[int, ...]) -> Iterator[Block]:
+        block = Block(pieces, self._line, long)
         yield block
         self._line += block.height
         self.source.lines += block.height
 
 
-def led(
-    pieces: Iterable[bytes], line_bytes: int, *, cut_first: bool = False
-) -> tuple[bytes, tuple[int, ...]]:
-    """Return a block led by a line end, and which lines were cut; `cut_first`: the first was cut before."""
-    joined, long = _cut_long_lines(b"".join([b"\n", *pieces]), line_bytes)
-    return joined, (0, *long) if cut_first and 0 not in long else long
+def cut(
+    pieces: Sequence[bytes], line_bytes: int, *, cut_first: bool = False
+) -> tuple[tuple[bytes, ...], tuple[int, ...]]:
+    """Cut lines that are too long; return the pieces, and which lines were cut; `cut_first`: the first was."""
+    long: tuple[int, ...] = ()
+    if not _are_short(pieces, line_bytes):
+        led, long = _cut_long_lines(_led(tuple(pieces)), line_bytes)
+        pieces = (led[1:],)
+    return tuple(pieces), (0, *long) if cut_first and 0 not in long else long
+
+
+def _are_short(pieces: Sequence[bytes], line_bytes: int) -> bool:
+    """Tell whether surely no line is longer: none that lies in one piece is, where no piece is."""
+    open_ = 0  # bytes since the last line end
+    for piece in pieces:
+        end = piece.find(b"\n")
+        if len(piece) > line_bytes or open_ + (end if end >= 0 else len(piece)) > line_bytes:
+            return False
+        open_ = len(piece) - 1 - piece.rfind(b"\n") if end >= 0 else open_ + len(piece)
+    return True
 
 
 def _after_last_line(pieces: list[bytes]) -> bytes:

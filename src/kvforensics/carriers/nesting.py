@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.carriers.blocks import Block, Blocks, led
+from kvforensics.carriers.blocks import Block, Blocks, cut
 from kvforensics.carriers.carrier import HEAD_LINES, Head
 from kvforensics.carriers.detection import carriers
 from kvforensics.carriers.envelopes import ENVELOPES, RAY_PREFIX, TORCHRUN_PREFIX
@@ -128,7 +128,7 @@ class _FrameBlocks(Blocks):
 
     def __iter__(self) -> Iterator[Block]:
         for data in self.stream:
-            yield from self._block(*led([data], self.line_bytes))
+            yield from self._block(*cut([data], self.line_bytes))
 
 
 class _Window:

@@ -46,8 +46,22 @@ static inline int grow(Bytes *bytes, size_t more) { return bytes->size + more <=
 /* Return (schema capsule, array capsule) of a column without nulls, or with those of `validity`; takes both. */
 PyObject *column(const char *format, Bytes *bytes, int64_t length, char *validity, int64_t nulls);
 
-/* Return the same of texts, views of 16 bytes, that lie in `held`, a bytes object, which is kept until they are gone. */
-PyObject *text_column(Bytes *views, int64_t length, PyObject *held);
+/* The buffers in which texts lie: bytes objects, and behind them one of our own. */
+typedef struct {
+    PyObject *held; /* a tuple of bytes */
+    int64_t count, longest;
+    const char **buffers;
+    int64_t *sizes;
+    char *own;
+} Texts;
+
+/* NULL with an exception where it is no tuple of bytes */
+Texts *new_texts(PyObject *held);
+
+void free_texts(Texts *texts);
+
+/* Return the capsules of a column of texts, views of 16 bytes, that lie in `texts` and in `own`; takes all of them. */
+PyObject *text_column(Bytes *views, int64_t length, Texts *texts, Bytes *own);
 
 /* Let go of what `text_column` kept for columns that are gone by now. */
 void let_go(void);

@@ -4,14 +4,13 @@
 #include <stdatomic.h>
 
 typedef struct Owned {
-    const void *buffers[4];
-    char *validity;
-    PyObject *held; /* the object in which texts lie */
-    int64_t held_size;
+    const void **buffers;
+    char *data, *validity;
+    Texts *texts; /* in which texts lie */
     struct Owned *next;
 } Owned;
 
-/* Columns that are gone but for the object in which their texts lie: whoever lets a column go may not hold Python's lock. */
+/* Columns that are gone but for the objects in which their texts lie: whoever lets a column go may not hold Python's lock. */
 static _Atomic(Owned *) gone;
 
 int enlarge(Bytes *bytes, size_t more) {
@@ -26,10 +25,9 @@ int enlarge(Bytes *bytes, size_t more) {
 
 static void release_array(struct ArrowArray *array) {
     Owned *owned = array->private_data;
-    free((void *)owned->buffers[1]);
-    free(owned->validity);
+    free(owned->data), free(owned->validity), free(owned->buffers);
     array->release = NULL;
-    if (owned->held == NULL) {
+    if (owned->texts == NULL) {
         free(owned);
         return;
     }
@@ -41,7 +39,7 @@ void let_go(void) {
     Owned *owned = atomic_exchange(&gone, NULL);
     while (owned != NULL) {
         Owned *next = owned->next;
-        Py_DECREF(owned->held);
+        free_texts(owned->texts);
         free(owned);
         owned = next;
     }
@@ -91,20 +89,22 @@ static PyObject *handed(const char *format, Owned *owned, struct ArrowArray shap
     return Py_BuildValue("(NN)", first, second);
 }
 
-/* Take the bytes of a column; they may be none, but not nowhere. */
-static Owned *owned_of(Bytes *bytes) {
+/* Take the bytes of a column, which may be none, but not nowhere; it has some buffers. */
+static Owned *owned_of(Bytes *bytes, size_t buffers) {
     Owned *owned = calloc(1, sizeof *owned);
-    if (owned == NULL || !grow(bytes, 1)) {
-        free(owned);
+    const void **places = calloc(buffers, sizeof *places);
+    if (owned == NULL || places == NULL || !grow(bytes, 1)) {
+        free(owned), free(places);
         return NULL;
     }
-    owned->buffers[1] = bytes->data;
+    owned->buffers = places;
+    places[1] = owned->data = bytes->data;
     memset(bytes, 0, sizeof *bytes);
     return owned;
 }
 
 PyObject *column(const char *format, Bytes *bytes, int64_t length, char *validity, int64_t nulls) {
-    Owned *owned = owned_of(bytes);
+    Owned *owned = owned_of(bytes, 2);
     if (owned == NULL) {
         free(validity);
         return PyErr_NoMemory();
@@ -113,17 +113,39 @@ PyObject *column(const char *format, Bytes *bytes, int64_t length, char *validit
     return handed(format, owned, (struct ArrowArray){.length = length, .null_count = nulls, .n_buffers = 2});
 }
 
-PyObject *text_column(Bytes *views, int64_t length, PyObject *held) {
-    char *data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(held, &data, &size) < 0) return NULL;
-    Owned *owned = owned_of(views);
-    if (owned == NULL) return PyErr_NoMemory();
-    owned->held = Py_NewRef(held);
-    owned->held_size = size;
-    owned->buffers[2] = data;
-    owned->buffers[3] = &owned->held_size;
-    return handed("vu", owned, (struct ArrowArray){.length = length, .n_buffers = 4});
+Texts *new_texts(PyObject *held) {
+    Texts *texts = calloc(1, sizeof *texts);
+    if (texts == NULL) return PyErr_NoMemory(), NULL;
+    size_t count = (size_t)PyTuple_Size(held);
+    texts->held = Py_NewRef(held), texts->count = (int64_t)count;
+    texts->buffers = calloc(count + 1, sizeof *texts->buffers), texts->sizes = calloc(count + 1, sizeof *texts->sizes);
+    if (texts->buffers == NULL || texts->sizes == NULL) return free_texts(texts), PyErr_NoMemory(), NULL;
+    for (size_t number = 0; number < count; number++) {
+        char *data;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(held, (Py_ssize_t)number), &data, &size) < 0) return free_texts(texts), NULL;
+        texts->buffers[number] = data, texts->sizes[number] = size;
+        if (size > texts->longest) texts->longest = size;
+    }
+    return texts;
+}
+
+void free_texts(Texts *texts) {
+    Py_DECREF(texts->held);
+    free(texts->buffers), free(texts->sizes), free(texts->own), free(texts);
+}
+
+PyObject *text_column(Bytes *views, int64_t length, Texts *texts, Bytes *own) {
+    size_t count = (size_t)texts->count;
+    if (!grow(own, 1)) return free(views->data), free(own->data), free_texts(texts), PyErr_NoMemory();
+    texts->own = own->data;
+    texts->buffers[count] = own->data, texts->sizes[count] = (int64_t)own->size;
+    Owned *owned = owned_of(views, count + 4);
+    if (owned == NULL) return free(views->data), free_texts(texts), PyErr_NoMemory();
+    owned->texts = texts;
+    for (size_t number = 0; number <= count; number++) owned->buffers[2 + number] = texts->buffers[number];
+    owned->buffers[count + 3] = texts->sizes;
+    return handed("vu", owned, (struct ArrowArray){.length = length, .n_buffers = (int64_t)count + 4});
 }
 
 /* Return which of some formats, the last of them NULL, a stream has. */

@@ -1,7 +1,7 @@
 /* The module kvforensics._scan. Texts come in and columns go out through Arrow's C interfaces: nothing is copied. */
 #include "functions.h"
 
-enum { PROGRAM = 5 }; /* what compiled.py asks of this module */
+enum { PROGRAM = 6 }; /* what compiled.py asks of this module */
 
 static PyMethodDef methods[] = {
     {"are_printable", are_printable, METH_O, "are_printable(stream) -> whether all texts are of printable ASCII"},
@@ -9,7 +9,7 @@ static PyMethodDef methods[] = {
     {"group", group, METH_VARARGS,
      "group(height, keys, orders, columns) -> (firsts, columns)\n\n"
      "keys, orders: streams; columns: (rule, stream, place in orders or -1). firsts: the first row of each group."},
-    {"lines", lines, METH_O, "lines(data) -> column of the lines behind a first line end, or None where they are not UTF-8"},
+    {"lines", lines, METH_O, "lines(pieces) -> column of the lines of bytes that are cut anywhere, or None where they are not UTF-8"},
     {"scan", scan, METH_VARARGS,
      "scan(stream, forms, layouts) -> (parts, left, local, run) or None\n\n"
      "None: the lines are for the expressions alone. A column is a pair of capsules (schema, array)."},
