@@ -66,17 +66,15 @@ static int begins_as_last(const Scan *scan, const char *text, size_t size, size_
     return scan->last.size == width && size >= width && same(scan->last.text, text, width);
 }
 
-/* Note the time of a line that begins a run. */
-static int note_time(Scan *scan, const char *text, size_t size, size_t lead) {
+/* Note the time of a line that begins a run; there is room for it. */
+static void note_time(Scan *scan, const char *text, size_t size, size_t lead) {
     int64_t micros;
     if (size - lead != 19 || !moment(text + lead, &micros)) {
         scan->odd = 1;
-        return 1;
+        return;
     }
-    if (!grow(&scan->local, sizeof micros)) return 0;
     PUSH(&scan->local, int64_t, micros);
     scan->last = (Text){text, size};
-    return 1;
 }
 
 static int read_decimal(const char **at, const char *end, double *value) {
@@ -136,61 +134,52 @@ static inline int read_item(const Item *item, const char **at, const char *end, 
     return 1;
 }
 
-static int make_room(Layout *layout) {
-    if ((size_t)layout->hits < layout->room) return 1;
-    size_t room = layout->room ? 2 * layout->room : 256;
-    if (!grow(&layout->rows, 4 * (room - layout->room)) || !grow(&layout->tails, 4 * (room - layout->room))) return 0;
-    for (int place = 0; place < layout->width; place++)
-        if (!grow(&layout->columns[place], 8 * (room - layout->room))) return 0;
-    layout->room = room;
-    return 1;
-}
-
-/* 1: the body has this layout and is taken; 0: it has not; -1: no memory */
-static int read_body(Layout *layout, const char *body, const char *end, uint32_t row, uint32_t tail) {
-    Value values[MAX_ITEMS + 1];
+static int read_body(const Layout *layout, const char *body, const char *end, Value *values) {
     const char *at = body;
     for (int number = 0; number < layout->size; number++) {
         const Item *item = &layout->items[number];
         if (!read_item(item, &at, end, &values[item->column])) return 0;
     }
-    if (at != end || (layout->may_escape && memchr(body, ESCAPE, (size_t)(end - body)) != NULL)) return 0;
-    if (!make_room(layout)) return -1;
-    PUSH(&layout->rows, uint32_t, row);
-    PUSH(&layout->tails, uint32_t, tail);
-    for (int place = 0; place < layout->width; place++) PUSH(&layout->columns[place], Value, values[place]);
-    layout->hits++;
-    return 1;
+    return at == end && !(layout->may_escape && memchr(body, ESCAPE, (size_t)(end - body)) != NULL);
 }
 
-int read_line(Scan *scan, const char *text, size_t size, uint32_t row, int *timed) {
-    const char *body = text, *end = text + size;
-    uint32_t tail = 0;
+/* Return where the body of a line begins, NULL where what it begins with is not understood. */
+static const char *read_prefix(Scan *scan, const char *text, size_t size, Line *line) {
+    int open = 0; /* it begins like a prefix, and is none of that form */
     for (int number = 0; number < scan->form_count; number++) {
         const Form *form = &scan->forms[number];
         size_t lead = form->lead.size, width = lead + form->mask.size;
         if (size < lead || !same(text, form->lead.text, lead)) continue;
         int again = form->stamped && begins_as_last(scan, text, size, width);
         if (!again && (size < width || !fits_mask(text + lead, form->mask))) {
-            body = NULL; /* it begins like a prefix */
+            open = 1;
             continue;
         }
         if (form->stamped) {
-            if (!again && !note_time(scan, text, width, lead)) return -1;
-            *timed = 1;
+            if (!again) note_time(scan, text, width, lead);
+            line->timed = 1;
         }
-        const char *close = find(text + width, end, form->close);
-        tail = close == NULL ? 0 : tail_of(form, text + width, (size_t)(close - text) - width);
-        body = tail ? close + form->close.size : NULL;
-        break;
+        const char *close = find(text + width, text + size, form->close);
+        line->tail = close == NULL ? 0 : tail_of(form, text + width, (size_t)(close - text) - width);
+        return line->tail ? close + form->close.size : NULL;
     }
+    return open ? NULL : text;
+}
+
+int read_line(Scan *scan, const char *text, size_t size, Line *line) {
+    const char *end = text + size;
+    line->layout = NULL, line->tail = 0, line->timed = 0;
+    if (!grow(&scan->local, 8)) return 0;
+    const char *body = read_prefix(scan, text, size, line);
     if (body != NULL && body != end) {
         uint8_t begin = (uint8_t)*body;
         for (int place = 0; place < scan->beginnings[begin]; place++) {
-            int taken = read_body(&scan->layouts[scan->beginning[begin][place]], body, end, row, tail);
-            if (taken) return taken;
+            Layout *layout = &scan->layouts[scan->beginning[begin][place]];
+            if (!read_body(layout, body, end, line->values)) continue;
+            line->layout = layout;
+            return 1;
         }
     }
     if (memchr(text, ESCAPE, size) != NULL) scan->odd = 1;
-    return 0;
+    return 1;
 }

@@ -62,6 +62,14 @@ typedef struct {
     int odd;   /* a time that only the expressions may judge, or a control sequence of a terminal */
 } Scan;
 
+/* What a line says. */
+typedef struct {
+    Layout *layout; /* NULL for none */
+    uint32_t tail;
+    int timed; /* it has the last time of the scan */
+    Value values[MAX_ITEMS + 1];
+} Line;
+
 /* Read the program into a scan of zeros; 0 with an exception where it cannot be. */
 int read_program(Scan *scan, PyObject *forms, PyObject *layouts);
 
@@ -70,7 +78,7 @@ void free_scan(Scan *scan);
 /* The number of a known tail that is understood, else 0. */
 uint32_t tail_of(const Form *form, const char *text, size_t size);
 
-/* Read a line; 1: it is taken, 0: it is not, -1: no memory. `timed`: whether it has the time of the run at hand. */
-int read_line(Scan *scan, const char *text, size_t size, uint32_t row, int *timed);
+/* Read a line; 0: no memory. */
+int read_line(Scan *scan, const char *text, size_t size, Line *line);
 
 #endif

@@ -3,28 +3,49 @@
 #include "functions.h"
 #include "program.h"
 
+static int make_room(Layout *layout) {
+    if ((size_t)layout->hits < layout->room) return 1;
+    size_t more = layout->room ? layout->room : 256;
+    if (!grow(&layout->rows, 4 * more) || !grow(&layout->tails, 4 * more)) return 0;
+    for (int place = 0; place < layout->width; place++)
+        if (!grow(&layout->columns[place], 8 * more)) return 0;
+    layout->room += more;
+    return 1;
+}
+
+static int keep(Scan *scan, const Line *line, uint32_t row) {
+    Layout *layout = line->layout;
+    if (layout == NULL) {
+        if (!grow(&scan->left, 4)) return 0;
+        PUSH(&scan->left, uint32_t, row);
+        return 1;
+    }
+    if (!make_room(layout)) return 0;
+    PUSH(&layout->rows, uint32_t, row);
+    PUSH(&layout->tails, uint32_t, line->tail);
+    for (int place = 0; place < layout->width; place++) PUSH(&layout->columns[place], Value, line->values[place]);
+    layout->hits++;
+    return 1;
+}
+
 /* 1: done; 0: no memory; -1: a line is odd */
 static int scan_array(const struct ArrowArray *array, void *state) {
     Scan *scan = state;
+    Line line;
     scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
     if (!grow(&scan->run, 4 * (size_t)array->length)) return 0;
     for (int64_t number = 0; number < array->length; number++) {
         int64_t place = array->offset + number;
-        uint32_t row = (uint32_t)scan->rows++;
-        int timed = 0, taken = 0;
+        size_t size;
+        line.layout = NULL, line.timed = 0;
         if (!is_null(array, place)) {
-            size_t size;
             const char *text = text_at(array, place, &size);
-            taken = read_line(scan, text, size, row, &timed);
-            if (taken < 0) return 0;
+            if (!read_line(scan, text, size, &line)) return 0;
             if (scan->odd) return -1;
         }
-        uint32_t run = timed ? (uint32_t)(scan->local.size / 8 - 1) : 0;
+        uint32_t run = line.timed ? (uint32_t)(scan->local.size / 8 - 1) : 0;
         PUSH(&scan->run, uint32_t, run);
-        if (!taken) {
-            if (!grow(&scan->left, 4)) return 0;
-            PUSH(&scan->left, uint32_t, row);
-        }
+        if (!keep(scan, &line, (uint32_t)scan->rows++)) return 0;
     }
     return 1;
 }
