@@ -14,7 +14,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PROGRAM = 6  # what this version asks of it; a module that was built for another version is not used
+PROGRAM = 7  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
 _RULES = {"first": "f", "last": "l", "min": "n", "max": "x", "sum": "s", "len": "c"}
 _WIDE = (pl.Int64(), pl.Float64(), pl.Datetime("us"))

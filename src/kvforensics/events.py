@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 RANK_TAGS = ("dp", "pp", "attn_cp", "moe_dp", "tp", "ep")
 
 BASE_SCHEMA = pl.Schema(
@@ -34,7 +35,8 @@ SEEN_SCHEMA = pl.Schema(
         "line": pl.Int64(),
         "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
         "origin": pl.UInt32(),
-        "ours": pl.Boolean(),  # surely SGLang's: a prefix with a rank, or before a line that it prints
+        "records": pl.Int64(),  # it and the ones before it that were left out, since they say no more than others
+        "ours": pl.Int64(),  # how many are surely SGLang's: a prefix with a rank, or before a line that it prints
     }
 )
 
@@ -90,6 +92,6 @@ class EventBlock:
     understood: int = 0
     unknown: int = 0
     shapes: dict[str, ShapeCount] = field(default_factory=dict)
-    # One row for every record of the block (SEEN_SCHEMA), so that launches know their first and last
+    # The records of the block, one a row (SEEN_SCHEMA), so that launches know their first and last
     # record and a server that logs nothing else is not overlooked. None: the driver makes do without.
     seen: pl.DataFrame | None = None

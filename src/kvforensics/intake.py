@@ -19,14 +19,14 @@ from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
 from kvforensics.launches.services import relevant
 from kvforensics.parsing import Parser
 from kvforensics.records import Origins, Source
-from kvforensics.samples import Samples
+from kvforensics.samples import ALIKE, Samples
 from kvforensics.samples.blocks import NO_SUMS, Sums
+
+import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
-
-    import polars as pl
 
     from kvforensics.events import Event, EventBlock, ShapeCount
     from kvforensics.options import Options
@@ -36,6 +36,7 @@ SAME_KEPT = 20  # equal events of one process in a row of a launch
 KIND_KEPT = 1000  # events of one kind and process in a row of a launch
 MOST_EVENTS = 50_000  # before events that concern no SGLang server are dropped
 FIRST_RECORDS = 1_000  # of a source, that are read before the others
+ENOUGH_RECORDS = 20_000  # of thinned blocks, that are read together
 AT_ONCE = 2  # blocks that are read at the same time
 WAITING = 3  # blocks that are held at most beside the one that is awaited
 MOST_SHAPES = 20_000  # distinct unknown shapes that are told apart
@@ -114,7 +115,8 @@ def read(paths: Iterable[str], options: Options) -> Intake:
 def _read_one(index: int, options: Options, intake: Intake, history: History | None) -> None:
     opened = open_source(intake.sources[index].path, options, intake.origins, index)
     intake.sources[index] = opened.source
-    parser = Parser(index, opened.source, intake.origins, options.tz)
+    alike = () if options.load else ALIKE
+    parser = Parser(index, opened.source, intake.origins, options.tz, alike)
     floods = Floods(intake.origins)
     frames = iter(opened) if history is None else history.fresh(opened, opened.source)
     take_in(frames, parser, floods, intake)
@@ -152,13 +154,38 @@ def take_in(
         ThreadPoolExecutor(1) as adding,
     ):
         waiting: deque[Future[None]] = deque()
-        for frame in _by_and_by(frames, parser):
+        pieces = _by_and_by(frames, parser)
+        for frame in _thinned(pieces, parser) if parser.may_thin else pieces:
             block = finishing.submit(finish, preparing.submit(parser.prepare, frame))
             waiting.append(adding.submit(add, block, summing.submit(sums, block)))
             if len(waiting) > WAITING or not parser.knows_layouts:
                 waiting.popleft().result()
         for added in waiting:
             added.result()
+
+
+def _thinned(frames: Iterable[pl.DataFrame], parser: Parser) -> Iterator[pl.DataFrame]:
+    """Yield frames without lines that say no more than others; little is left of most, so they are joined."""
+    held: list[pl.DataFrame] = []
+    for frame in _side_by_side(parser, frames):
+        held.append(frame)
+        if sum(one.height for one in held) > ENOUGH_RECORDS or not parser.knows_layouts:
+            yield pl.concat(held)
+            held = []
+    if held:
+        yield pl.concat(held)
+
+
+def _side_by_side(parser: Parser, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the frames thinned, in order, several at a time in threads once layouts are known."""
+    waiting: deque[Future[pl.DataFrame]] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for frame in frames:
+            waiting.append(threads.submit(parser.thinned, frame))
+            if len(waiting) > AT_ONCE or not parser.knows_layouts:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def _by_and_by(frames: Iterable[pl.DataFrame], parser: Parser) -> Iterator[pl.DataFrame]:

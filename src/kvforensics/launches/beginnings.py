@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvforensics.samples.records import BURST_GAP_US
+from kvforensics.events import BURST_GAP_US
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -47,6 +47,11 @@ class Clock:
         self._fold = 0
 
     @property
+    def is_even(self) -> bool:
+        """Whether no hour comes twice or never."""
+        return self._fixed is not None
+
+    @property
     def is_between(self) -> bool:
         """Whether no hour that comes twice is open."""
         return self._last is None and not self._fold

@@ -18,7 +18,7 @@ from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kvforensics.parsing.layouts import Layout
     from kvforensics.parsing.prefix import Form
@@ -58,20 +58,60 @@ class Scanned(NamedTuple):
     run: pl.Series  # of each line
 
 
+class Thinned(NamedTuple):
+    """The lines that say more than others of their kind, and what was left out before each of them."""
+
+    rows: pl.Series
+    left_out: pl.Series  # lines
+    headed: pl.Series  # lines with a prefix among them
+
+
 def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> Scanned | None:
     """Read lines; None where only the expressions can."""
+    asked = _asked(texts, beginnings, layouts)
+    found = None if asked is None else compiled.module().scan(texts.__arrow_c_stream__(None), *asked.programs)
+    if asked is None or found is None:
+        return None
+    parts, left, local, run = found
+    taken = [_taken(asked.layouts[place], rows, tails, columns) for place, rows, tails, columns in parts]
+    return Scanned(taken, series(left), series(local), series(run))
+
+
+def thin(
+    texts: pl.Series,
+    beginnings: Sequence[Beginning],
+    layouts: Sequence[Layout],
+    may: Callable[[Layout], bool],
+    gap_us: int,
+) -> Thinned | None:
+    """Tell which lines to keep, where lines of some layouts may be left out if they say no more than others.
+
+    What is kept tells the greatest values, the first and the last line of each layout and prefix between any two
+    lines that no layout reads, where printed times go back, and where they leave a gap. None: nothing is left out.
+    """
+    asked = _asked(texts, beginnings, layouts)
+    if asked is None:
+        return None
+    words = bytes(map(may, asked.layouts))
+    found = compiled.module().thin(texts.__arrow_c_stream__(None), *asked.programs, words, gap_us)
+    return None if found is None else Thinned(*map(series, found))
+
+
+class _Asked(NamedTuple):
+    """What the scanner is to look for."""
+
+    layouts: list[Layout]
+    programs: tuple[tuple[Any, ...], tuple[Program, ...]]  # of beginnings, of layouts
+
+
+def _asked(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> _Asked | None:
+    """Return the programs of the scanner; None where it cannot read such lines."""
     forms = tuple(map(_form, beginnings))
     programs = [(layout, program) for layout in layouts if (program := _program(layout)) is not None]
     programs = programs[:MOST_LAYOUTS]
-    scanner = compiled.module()
-    if scanner is None or not programs or None in forms or len(texts) >= MAX_ROWS:
+    if compiled.module() is None or not programs or None in forms or len(texts) >= MAX_ROWS:
         return None
-    found = scanner.scan(texts.__arrow_c_stream__(None), forms, tuple(program for _, program in programs))
-    if found is None:
-        return None
-    parts, left, local, run = found
-    taken = [_taken(programs[place][0], rows, tails, columns) for place, rows, tails, columns in parts]
-    return Scanned(taken, series(left), series(local), series(run))
+    return _Asked([layout for layout, _ in programs], (forms, tuple(program for _, program in programs)))
 
 
 def _taken(layout: Layout, rows: Any, tails: Any, columns: tuple[Any, ...]) -> Taken:

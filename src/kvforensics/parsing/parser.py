@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from kvforensics.columns import without
-from kvforensics.events import SEEN_SCHEMA, EventBlock
+from kvforensics.columns import constant, is_one, without
+from kvforensics.events import BURST_GAP_US, SEEN_SCHEMA, EventBlock
 from kvforensics.parsing import native
 from kvforensics.parsing.clock import Clock
 from kvforensics.parsing.columnar import Columnar, Part, Parted, apply, redacted
 from kvforensics.parsing.heads import HeadReader, Times
-from kvforensics.parsing.kinds import kinds
+from kvforensics.parsing.kinds import KNOWN, kinds
 from kvforensics.parsing.leftovers import Leftovers
 from kvforensics.parsing.prefix import prefixes
 from kvforensics.parsing.segments import plain_series
 from kvforensics.records import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from kvforensics.events import Event
     from kvforensics.parsing.heads import Heads, Known
     from kvforensics.parsing.layouts import Layout
-    from kvforensics.parsing.native import Scanned
+    from kvforensics.parsing.native import Scanned, Thinned
     from kvforensics.records import Origins
 
 
@@ -49,8 +49,17 @@ class Parser:
     which wants them in their order.
     """
 
-    def __init__(self, source_index: int, source: Source, origins: Origins, tz: str = "UTC") -> None:
+    def __init__(
+        self,
+        source_index: int,
+        source: Source,
+        origins: Origins,
+        tz: str = "UTC",
+        alike: Collection[str] = (),
+    ) -> None:
+        """Of `alike` kinds lines may be left out that say no more than others: no greatest value, none first or last."""
         self._index = source_index
+        self._alike = alike
         self._source = source
         self._lines = Source(source.path)  # what the lines tell of the source; it has it from `close` on
         self._clock = Clock(tz)
@@ -62,8 +71,35 @@ class Parser:
         """Read one block of records (`records.RECORD_SCHEMA`)."""
         return self.finish(self.prepare(frame))
 
+    def thinned(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a block without lines that say no more than others, and what was left out before each line.
+
+        That is `left_out` (lines) and `left_headed` (those of them with a prefix). Any thread may ask.
+        """
+        found = self._thin(frame)
+        if found is None:
+            nothing = constant("left_out", 0, pl.Int64(), frame.height)
+            return frame.hstack([nothing, nothing.alias("left_headed")])
+        kept = frame[found.rows]
+        text = pl.Series("message", kept["message"].to_list(), dtype=pl.String)  # lets go of the block's bytes
+        return kept.with_columns(text, found.left_out.alias("left_out"), found.headed.alias("left_headed"))
+
+    def _thin(self, frame: pl.DataFrame) -> Thinned | None:
+        """Tell which lines say enough, where they are one writer's and have no times but those that they print."""
+        known, height = self._heads.known, frame.height
+        if not height or known.fraction_us is not None or not self._clock.is_even or not is_one(frame["origin"]):
+            return None
+        if frame["at"].null_count() < height or frame["extra"].null_count() < height:
+            return None
+
+        def may_go(layout: Layout) -> bool:
+            return layout.kind in self._alike or layout.kind.startswith(KNOWN)
+
+        found = native.thin(frame["message"], known.beginnings, self._columnar.active, may_go, BURST_GAP_US)
+        return found if found is not None and len(found.rows) < height // 2 else None
+
     def prepare(self, frame: pl.DataFrame) -> Prepared:
-        """Read what layouts read of a block (`records.RECORD_SCHEMA`)."""
+        """Read what layouts read of a block (`records.RECORD_SCHEMA`, and what `thinned` adds)."""
         tried = tuple(self._columnar.active)
         texts, own = frame["message"], frame["extra"].is_null()
         if not own.all():  # systemd's own records are no lines of a server
@@ -100,7 +136,11 @@ class Parser:
         at = at.scatter(read.rows, pl.Series(read.at, dtype=pl.Datetime("us")))
         ours = pl.repeat(value=False, n=frame.height, eager=True)
         ours = ours.scatter(hot.taken["row"], hot.taken["headed"])
-        ours = ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean))
+        ours = ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean)).cast(pl.Int64)
+        records, left_out = constant("records", 1, pl.Int64(), frame.height), 0
+        if "left_out" in frame.columns:
+            records, ours = records + frame["left_out"], ours + frame["left_headed"]
+            left_out = frame["left_out"].sum()
         self._note_times(at, frame["at"])
         self._note_damage(read.events, frame)
         columns = {
@@ -108,13 +148,14 @@ class Parser:
             "line": frame["line"],
             "at": at,
             "origin": frame["origin"],
+            "records": records,
             "ours": ours,
         }
         return EventBlock(
             rare=read.events,
             hot=self._joined(hot.frames, read.hot),
-            records=frame.height,
-            understood=hot.taken.height + read.understood,
+            records=frame.height + left_out,
+            understood=hot.taken.height + read.understood + left_out,
             unknown=read.unknown,
             shapes=read.shapes,
             seen=pl.DataFrame(columns, schema=SEEN_SCHEMA),
@@ -138,6 +179,11 @@ class Parser:
     def knows_layouts(self) -> bool:
         """Whether any layout is known yet; until then nothing is won by preparing blocks ahead."""
         return bool(self._columnar.active)
+
+    @property
+    def may_thin(self) -> bool:
+        """Whether lines may be left out."""
+        return bool(self._alike)
 
     @property
     def is_between(self) -> bool:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvforensics.columns import constant
+from kvforensics.columns import constant, is_one
 from kvforensics.events import BASE_SCHEMA, RANK_TAGS
-from kvforensics.samples.grouping import Rule, grouped, is_one
+from kvforensics.samples.grouping import Rule, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +17,7 @@ _MOST = 1e12  # tokens a second
 CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
 LOAD = ("decode", "prefill")  # the kinds that have the columns of `*_max` and `*_last`
+ALIKE = (*LOAD, "access")  # kinds of which only the greatest values count where nobody asks for the load over time
 STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
 USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
 _LAST_OF = (*USAGES, "running", "queue", "tokens", "gen_tps", "status", "at")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from kvforensics import compiled
+from kvforensics.columns import is_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,10 +89,3 @@ def _places(column: pl.Series) -> tuple[pl.Series, int]:
     if not column.null_count():
         return column - least, spread
     return column.fill_null(least - 1) - (least - 1), spread
-
-
-def is_one(column: pl.Series) -> bool:
-    """Whether a column holds one value in all its rows."""
-    if column.null_count():
-        return column.null_count() == len(column)
-    return bool(column.min() == column.max())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvforensics.columns import constant
+from kvforensics.columns import constant, is_one
+from kvforensics.events import BURST_GAP_US
 from kvforensics.samples.buckets import placed
-from kvforensics.samples.grouping import is_one
 
-BURST_GAP_US = 5_000_000  # records further apart than this are not one burst
 _SEEN_KEY = ["source", "after_line", "origin"]
 
 
@@ -41,8 +40,8 @@ def as_records(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
         last_at="at",
         burst_at="at",
         burst_line="line",
-        records=pl.lit(1, dtype=pl.Int64),
-        ours=pl.col("ours").fill_null(value=False).cast(pl.Int64),
+        records="records",
+        ours="ours",
     )
     return merge_records(one)
 
@@ -59,7 +58,8 @@ def _of_one(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
     burst = pl.DataFrame([first.alias("first"), gap.alias("gap")]).max_horizontal()
     empty = first >= behind
     first, last, burst = (one.set(empty, None) for one in (first, behind - 1, burst))
-    ours = [seen["ours"][start:stop].sum() for start, stop in zip(begin, end, strict=True)]
+    spans = list(zip(begin, end, strict=True))
+    sums = {name: [seen[name][start:stop].sum() for start, stop in spans] for name in ("records", "ours")}
     found = {
         "source": constant("source", seen["source"][0], pl.UInt32(), len(cuts)),
         "after_line": cuts,
@@ -70,8 +70,7 @@ def _of_one(seen: pl.DataFrame, cuts: pl.Series) -> pl.DataFrame:
         "last_at": at.gather(last),
         "burst_at": at.gather(burst),
         "burst_line": line_at.gather(burst),
-        "records": end - begin,
-        "ours": pl.Series(ours, dtype=pl.Int64),
+        **sums,
     }
     return pl.DataFrame(found, schema=records_schema()).filter(pl.col("records") > 0)
 

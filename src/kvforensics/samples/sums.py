@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from kvforensics.columns import constant
+from kvforensics.columns import constant, is_one
 from kvforensics.samples.buckets import (
     CLIENT_ERROR,
     SERVER_ERROR,
@@ -17,7 +17,7 @@ from kvforensics.samples.buckets import (
     is_even,
     thousandths,
 )
-from kvforensics.samples.grouping import Rule, grouped, is_one
+from kvforensics.samples.grouping import Rule, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

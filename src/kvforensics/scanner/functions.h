@@ -8,5 +8,6 @@ PyObject *beginnings(PyObject *module, PyObject *capsule);
 PyObject *group(PyObject *module, PyObject *args);
 PyObject *lines(PyObject *module, PyObject *data);
 PyObject *scan(PyObject *module, PyObject *args);
+PyObject *thin(PyObject *module, PyObject *args);
 
 #endif

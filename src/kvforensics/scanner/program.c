@@ -39,7 +39,7 @@ static int read_form(Form *form, PyObject *given, uint32_t first) {
         PyErr_SetString(PyExc_ValueError, "a form that does not fit together");
         return 0;
     }
-    form->stamped = stamped, form->understood = known.text, form->first = first;
+    form->stamped = stamped, form->understood = known.text, form->first = first, form->count = count;
     for (form->room = 16; form->room < 2 * count; form->room *= 2) {}
     form->tails = calloc(count + 1, sizeof *form->tails);
     form->slots = calloc(form->room, sizeof *form->slots);

@@ -43,6 +43,7 @@ typedef struct {
     Text lead, mask, close;
     int stamped;
     Text *tails;
+    size_t count; /* of tails */
     const char *understood;
     uint32_t first; /* the number of its first tail; 0 stands for no prefix */
     uint32_t *slots; /* hash of the tails: place + 1 */

@@ -1,0 +1,191 @@
+/* thin() finds the lines that say nothing which others do not: no greatest value, no first or last line, no gap in time.
+   What lies between two lines that no layout reads is a stretch; only between those may anything happen. */
+#include "functions.h"
+#include "program.h"
+
+#include <stddef.h>
+
+enum { MAX_TAILS = 1024 };
+
+/* The lines of one layout and one tail in the stretch at hand. */
+typedef struct {
+    uint32_t stretch, last;
+} Alike;
+
+typedef struct {
+    Scan *scan;
+    const char *may;            /* of each layout: whether its lines may be left out */
+    int64_t gap;                /* more microseconds than this between two lines are kept */
+    size_t tails;
+    Alike *alike[MAX_LAYOUTS];  /* by tail, made when the first line comes */
+    Value *most[MAX_LAYOUTS];   /* their greatest values so far */
+    Bytes seen;                 /* of the stretch: Alike * */
+    Bytes kept, left, headed;   /* rows; lines left out before each, and how many of those have a prefix */
+    Bytes marks, heads;         /* of each row: whether it is kept, whether it has a prefix */
+    uint32_t stretch, rows;
+    int64_t timed, timed_kept;  /* the last row with a time, and the last of those that is kept; -1 for none */
+    int64_t time, time_kept;
+} Thin;
+
+static void mark(Thin *thin, int64_t row) { thin->marks.data[row] = 1; }
+
+/* 0: no memory */
+static int end_stretch(Thin *thin) {
+    for (size_t at = 0; at < thin->seen.size; at += sizeof(Alike *)) mark(thin, (*(Alike **)(thin->seen.data + at))->last);
+    thin->seen.size = 0;
+    if (thin->timed >= 0) mark(thin, thin->timed);
+    if (thin->rows > 0) mark(thin, thin->rows - 1);
+    thin->stretch++;
+    thin->timed = thin->timed_kept = -1;
+    return 1;
+}
+
+/* Whether a line says more than those before it; -1: no memory. */
+static int says_more(Thin *thin, const Line *line, uint32_t row) {
+    Layout *layout = line->layout;
+    ptrdiff_t place = layout - thin->scan->layouts;
+    if (thin->alike[place] == NULL) {
+        thin->alike[place] = calloc(thin->tails, sizeof(Alike));
+        thin->most[place] = calloc(thin->tails * (size_t)layout->width + 1, sizeof(Value));
+        if (thin->alike[place] == NULL || thin->most[place] == NULL) return -1;
+    }
+    Alike *alike = &thin->alike[place][line->tail];
+    Value *most = &thin->most[place][line->tail * (size_t)layout->width];
+    int more = alike->stretch != thin->stretch;
+    if (more) {
+        if (!grow(&thin->seen, sizeof alike)) return -1;
+        PUSH(&thin->seen, Alike *, alike);
+        memcpy(most, line->values, (size_t)layout->width * sizeof *most);
+    }
+    for (int number = 0; number < layout->width; number++) {
+        Value value = line->values[number];
+        if (layout->formats[number] == 'f' ? value.decimal <= most[number].decimal : value.whole <= most[number].whole) continue;
+        most[number] = value;
+        more = 1;
+    }
+    alike->stretch = thin->stretch, alike->last = row;
+    return more;
+}
+
+/* Keep the lines at both ends of a gap, so that none seems to be where lines are left out, and where time goes back. */
+static void note_gap(Thin *thin, int64_t time, uint32_t row) {
+    if (thin->timed < 0 || time < thin->time) {
+        if (thin->timed >= 0) mark(thin, thin->timed);
+        mark(thin, row);
+    } else if (thin->timed_kept >= 0 && time - thin->time_kept > thin->gap) {
+        mark(thin, thin->timed);
+        thin->timed_kept = thin->timed, thin->time_kept = thin->time;
+        if (time - thin->time > thin->gap) mark(thin, row);
+    }
+    thin->timed = row, thin->time = time;
+    if (thin->marks.data[row]) thin->timed_kept = row, thin->time_kept = time;
+}
+
+/* 1: done; 0: no memory */
+static int take_line(Thin *thin, const Line *line) {
+    uint32_t row = thin->rows;
+    if (line->layout == NULL) {
+        if (!end_stretch(thin)) return 0;
+        mark(thin, row);
+    } else {
+        int more = thin->may[line->layout - thin->scan->layouts] ? says_more(thin, line, row) : 1;
+        if (more < 0) return 0;
+        if (more) mark(thin, row);
+        thin->heads.data[row] = line->tail > 0;
+    }
+    if (line->timed) note_gap(thin, ((const int64_t *)thin->scan->local.data)[thin->scan->local.size / 8 - 1], row);
+    thin->rows++;
+    return 1;
+}
+
+/* 1: done; 0: no memory; -1: a line is odd */
+static int thin_array(const struct ArrowArray *array, void *state) {
+    Thin *thin = state;
+    Line line;
+    size_t size, more = (size_t)array->length;
+    thin->scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
+    if (!grow(&thin->marks, more) || !grow(&thin->heads, more)) return 0;
+    memset(thin->marks.data + thin->marks.size, 0, more), memset(thin->heads.data + thin->heads.size, 0, more);
+    thin->marks.size += more, thin->heads.size += more;
+    for (int64_t place = array->offset; place < array->offset + array->length; place++) {
+        if (is_null(array, place)) return -1;
+        const char *text = text_at(array, place, &size);
+        if (!read_line(thin->scan, text, size, &line)) return 0;
+        if (thin->scan->odd) return -1;
+        if (!take_line(thin, &line)) return 0;
+    }
+    return 1;
+}
+
+/* 1: done; 0: no memory; -1: it cannot be told */
+static int thin_stream(Thin *thin, struct ArrowArrayStream *stream) {
+    thin->stretch = 1, thin->timed = thin->timed_kept = -1;
+    int done = each_text(stream, thin_array, thin);
+    if (done != 1) return done;
+    if (!end_stretch(thin)) return 0;
+    int64_t left = 0, headed = 0;
+    for (uint32_t row = 0; row < thin->rows; row++) {
+        if (!thin->marks.data[row]) {
+            left++, headed += thin->heads.data[row];
+            continue;
+        }
+        if (!grow(&thin->kept, 4) || !grow(&thin->left, 8) || !grow(&thin->headed, 8)) return 0;
+        PUSH(&thin->kept, uint32_t, row);
+        PUSH(&thin->left, int64_t, left);
+        PUSH(&thin->headed, int64_t, headed);
+        left = headed = 0;
+    }
+    return 1;
+}
+
+static PyObject *result_of(Thin *thin) {
+    int64_t height = (int64_t)(thin->kept.size / 4);
+    PyObject *columns[3] = {column("I", &thin->kept, height, NULL, 0), NULL, NULL};
+    columns[1] = column("l", &thin->left, height, NULL, 0);
+    columns[2] = column("l", &thin->headed, height, NULL, 0);
+    if (columns[0] != NULL && columns[1] != NULL && columns[2] != NULL) return Py_BuildValue("(NNN)", columns[0], columns[1], columns[2]);
+    for (int number = 0; number < 3; number++) Py_XDECREF(columns[number]);
+    return NULL;
+}
+
+static void free_thin(Thin *thin) {
+    for (int place = 0; place < MAX_LAYOUTS; place++) free(thin->alike[place]), free(thin->most[place]);
+    free(thin->seen.data), free(thin->kept.data), free(thin->left.data), free(thin->headed.data);
+    free(thin->marks.data), free(thin->heads.data);
+    free_scan(thin->scan);
+}
+
+/* 0 with an exception */
+static int read_may(Thin *thin, PyObject *may) {
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(may, &data, &size) < 0) return 0;
+    thin->may = data;
+    for (int number = 0; number < thin->scan->form_count; number++) thin->tails += thin->scan->forms[number].count;
+    thin->tails++; /* 0: no prefix */
+    if (size == thin->scan->layout_count) return 1;
+    PyErr_SetString(PyExc_ValueError, "as many words as layouts are needed");
+    return 0;
+}
+
+PyObject *thin(PyObject *module, PyObject *args) {
+    PyObject *capsule, *forms, *layouts, *may, *result = NULL;
+    long long gap;
+    (void)module;
+    let_go();
+    if (!PyArg_ParseTuple(args, "OO!O!SL", &capsule, &PyTuple_Type, &forms, &PyTuple_Type, &layouts, &may, &gap)) return NULL;
+    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    if (stream == NULL) return NULL;
+    Thin made = {.scan = calloc(1, sizeof(Scan)), .gap = gap};
+    if (made.scan == NULL) return PyErr_NoMemory();
+    if (read_program(made.scan, forms, layouts) && read_may(&made, may)) {
+        int done = -1;
+        Py_BEGIN_ALLOW_THREADS
+        if (made.tails <= MAX_TAILS) done = thin_stream(&made, stream);
+        Py_END_ALLOW_THREADS
+        if (done == 0) PyErr_NoMemory();
+        else result = done < 0 ? Py_NewRef(Py_None) : result_of(&made);
+    }
+    free_thin(&made);
+    return result;
+}
