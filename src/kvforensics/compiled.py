@@ -14,7 +14,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PROGRAM = 7  # what this version asks of it; a module that was built for another version is not used
+PROGRAM = 8  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
 _RULES = {"first": "f", "last": "l", "min": "n", "max": "x", "sum": "s", "len": "c"}
 _WIDE = (pl.Int64(), pl.Float64(), pl.Datetime("us"))
@@ -44,9 +44,9 @@ class _Exported:
         return self._capsules
 
 
-def series(capsules: tuple[Any, Any]) -> pl.Series:
-    """Return a column that the module made."""
-    return pl.Series(_Exported(capsules))
+def columns(capsules: tuple[Any, Any]) -> list[pl.Series]:
+    """Return the columns of a table that the module made."""
+    return pl.Series(_Exported(capsules)).struct.unnest().get_columns()
 
 
 def lines(pieces: tuple[bytes, ...]) -> pl.Series | None:
@@ -56,7 +56,7 @@ def lines(pieces: tuple[bytes, ...]) -> pl.Series | None:
     """
     scanner = module()
     found = None if scanner is None else scanner.lines(pieces)
-    return None if found is None else series(found)
+    return None if found is None else pl.Series(_Exported(found))
 
 
 def beginnings(texts: pl.Series) -> list[str | None]:
@@ -86,9 +86,9 @@ def group(
         return _wide(rows[name]).__arrow_c_stream__(None)
 
     told = [(_RULES[rule], stream(name) if name else None, order) for rule, name, order in wanted]
-    keys, ordered = tuple(map(stream, key)), tuple(map(stream, orders))
-    firsts, columns = module().group(rows.height, keys, ordered, tuple(told))
-    return series(firsts), [series(column) for column in columns]
+    found = module().group(rows.height, tuple(map(stream, key)), tuple(map(stream, orders)), tuple(told))
+    firsts, *made = columns(found)
+    return firsts, made
 
 
 def _wide(column: pl.Series) -> pl.Series:

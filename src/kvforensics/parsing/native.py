@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.compiled import series
+from kvforensics.compiled import columns
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import holds
 
@@ -56,6 +56,7 @@ class Scanned(NamedTuple):
     left: pl.Series  # rows
     local: pl.Series  # times, one a run of lines; the first is null
     run: pl.Series  # of each line
+    headed: pl.Series  # 1 for each line that was read and has a prefix, else 0
 
 
 class Thinned(NamedTuple):
@@ -72,9 +73,9 @@ def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[La
     found = None if asked is None else compiled.module().scan(texts.__arrow_c_stream__(None), *asked.programs)
     if asked is None or found is None:
         return None
-    parts, left, local, run = found
-    taken = [_taken(asked.layouts[place], rows, tails, columns) for place, rows, tails, columns in parts]
-    return Scanned(taken, series(left), series(local), series(run))
+    parts, left, local, lines = found
+    taken = [_taken(asked.layouts[place], columns(made)) for place, made in parts]
+    return Scanned(taken, *columns(left), *columns(local), *columns(lines))
 
 
 def thin(
@@ -94,7 +95,7 @@ def thin(
         return None
     words = bytes(map(may, asked.layouts))
     found = compiled.module().thin(texts.__arrow_c_stream__(None), *asked.programs, words, gap_us)
-    return None if found is None else Thinned(*map(series, found))
+    return None if found is None else Thinned(*columns(found))
 
 
 class _Asked(NamedTuple):
@@ -114,13 +115,12 @@ def _asked(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[
     return _Asked([layout for layout, _ in programs], (forms, tuple(program for _, program in programs)))
 
 
-def _taken(layout: Layout, rows: Any, tails: Any, columns: tuple[Any, ...]) -> Taken:
+def _taken(layout: Layout, made: list[pl.Series]) -> Taken:
     slots = [item for item in layout.items if isinstance(item, Slot) and item.column]
-    made = [series(rows).alias("row"), series(tails).alias("tail")]
-    for slot, capsules in zip(slots, columns, strict=True):
-        values = series(capsules).alias(str(slot.column))
-        made.append(values.cast(pl.Boolean) if slot.terminal == "BOOL" else values)
-    lines = pl.DataFrame(made)
+    names = ["row", "tail", *(str(slot.column) for slot in slots)]
+    wide = {str(slot.column) for slot in slots if slot.terminal == "BOOL"}
+    named = [one.alias(name) for name, one in zip(names, made, strict=True)]
+    lines = pl.DataFrame([one.cast(pl.Boolean) if one.name in wide else one for one in named])
     constants = [pl.lit(value).alias(column) for column, value in layout.constants]
     return Taken(layout, lines.with_columns(constants) if constants else lines)
 

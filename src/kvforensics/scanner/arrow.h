@@ -43,8 +43,19 @@ static inline int grow(Bytes *bytes, size_t more) { return bytes->size + more <=
 
 #define PUSH(bytes, type, value) (*(type *)((bytes)->data + (bytes)->size) = (value), (bytes)->size += sizeof(type))
 
-/* Return (schema capsule, array capsule) of a column without nulls, or with those of `validity`; takes both. */
-PyObject *column(const char *format, Bytes *bytes, int64_t length, char *validity, int64_t nulls);
+/* A column of a table, and which of its values are null: NULL for none. */
+typedef struct {
+    const char *format;
+    Bytes *bytes;
+    char *validity;
+    int64_t nulls;
+} Column;
+
+/* Return (schema capsule, array capsule); takes both. */
+PyObject *capsules(struct ArrowSchema *schema, struct ArrowArray *array);
+
+/* Return the capsules of a table of columns of some length, named 0, 1 …; takes what they hold. */
+PyObject *table(Column *columns, size_t count, int64_t length);
 
 /* The buffers in which texts lie: bytes objects, and behind them one of our own. */
 typedef struct {

@@ -104,20 +104,20 @@ static int answer(Asked *asked) {
 
 static PyObject *result_of(Asked *asked) {
     Groups *groups = &asked->groups;
-    PyObject *columns = PyTuple_New(asked->told_count);
-    for (Py_ssize_t number = 0; columns != NULL && number < asked->told_count; number++) {
-        Told *told = &asked->told[number];
-        PyObject *made = column(told->format, &told->made, groups->count, told->validity, told->nulls);
-        told->validity = NULL;
-        if (made == NULL || PyTuple_SetItem(columns, number, made) < 0) Py_CLEAR(columns);
-    }
-    if (columns == NULL) return NULL;
     Bytes first = {.data = (char *)groups->first, .size = 4 * (size_t)groups->count, .room = 4 * (size_t)groups->room};
+    size_t width = (size_t)asked->told_count;
+    Column *columns = calloc(width + 1, sizeof *columns);
+    if (columns == NULL) return PyErr_NoMemory();
     groups->first = NULL;
-    PyObject *firsts = column("I", &first, groups->count, NULL, 0);
-    free(first.data);
-    if (firsts == NULL) return Py_DECREF(columns), NULL;
-    return Py_BuildValue("(NN)", firsts, columns);
+    columns[0] = (Column){"I", &first, NULL, 0};
+    for (size_t number = 0; number < width; number++) {
+        Told *told = &asked->told[number];
+        columns[number + 1] = (Column){told->format, &told->made, told->validity, told->nulls};
+        told->validity = NULL;
+    }
+    PyObject *made = table(columns, width + 1, groups->count);
+    free(columns);
+    return made;
 }
 
 static void free_asked(Asked *asked) {

@@ -77,22 +77,57 @@ static void note_time(Scan *scan, const char *text, size_t size, size_t lead) {
     scan->last = (Text){text, size};
 }
 
+/* How many of eight characters, the first in the lowest byte, are digits before the first that is none.
+   `values` is what the bytes differ from '0' by: behind the first that is no digit it may be wrong what they add up to. */
+static inline int leading_digits(uint64_t values) {
+    uint64_t others = ((values + 0x7676767676767676u) | values) & 0x8080808080808080u;
+    return others ? __builtin_ctzll(others) >> 3 : 8;
+}
+
+/* The number that eight digits make, the first in the lowest byte. */
+static inline uint64_t number_of(uint64_t values) {
+    values = values * 10 + (values >> 8);
+    return ((values & 0x000000ff000000ffu) * 0x000f424000000064u + ((values >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
+}
+
+/* Read at most `most` digits into `value`; return where they end. Numbers have one to seven digits mostly, how many
+   cannot be foreseen: eight bytes at once are read without asking of each whether it is one. */
+static inline const char *read_digits(const char *text, const char *end, int most, int64_t *value) {
+    const char *last = end - text > most ? text + most : end;
+    int64_t whole = *value;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (last - text >= 8) {
+        static const int64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+        uint64_t eight;
+        memcpy(&eight, text, 8);
+        eight ^= 0x3030303030303030u;
+        int count = leading_digits(eight);
+        if (count == 0) return text;
+        if (count < 8) {
+            *value = whole * powers[count] + (int64_t)number_of(eight << (64 - 8 * count));
+            return text + count;
+        }
+    }
+#endif
+    while (text < last && is_digit(*text)) whole = whole * 10 + (*text++ - '0');
+    *value = whole;
+    return text;
+}
+
 static int read_decimal(const char **at, const char *end, double *value) {
     static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     const char *text = *at;
     int negative = text < end && *text == '-';
     text += negative;
     int64_t digits = 0;
-    const char *begin = text;
-    while (text < end && is_digit(*text) && text - begin < EXACT_DIGITS) digits = digits * 10 + (*text++ - '0');
-    if (text == begin || text == end || *text != '.') return 0;
-    const char *point = text++;
-    while (text < end && is_digit(*text) && text - begin <= EXACT_DIGITS) digits = digits * 10 + (*text++ - '0');
-    if (text == point + 1 || (text < end && is_digit(*text))) return 0;
+    const char *point = read_digits(text, end, EXACT_DIGITS, &digits);
+    if (point == text || point == end || *point != '.') return 0;
+    const char *stop = read_digits(point + 1, end, EXACT_DIGITS - (int)(point - text), &digits);
+    if (stop == point + 1 || (stop < end && is_digit(*stop))) return 0;
     /* both numbers are exact, so the quotient is the nearest there is */
-    double found = (double)digits / powers[text - point - 1];
+    double found = (double)digits / powers[stop - point - 1];
     *value = negative ? -found : found;
-    *at = text;
+    *at = stop;
     return 1;
 }
 
@@ -111,14 +146,11 @@ static inline int read_item(const Item *item, const char **at, const char *end, 
         if (rest < item->text.size || !same(text, item->text.text, item->text.size)) return 0;
         *at = text + item->text.size;
         return 1;
-    case 'i': {
-        const char *last = rest > INT_DIGITS ? text + INT_DIGITS : end;
-        int64_t whole = 0;
-        while (text < last && is_digit(*text)) whole = whole * 10 + (*text++ - '0');
+    case 'i':
+        value->whole = 0;
+        text = read_digits(text, end, INT_DIGITS, &value->whole);
         if (text < end && is_digit(*text)) return 0;
-        value->whole = whole;
         break;
-    }
     case 'f':
         return read_decimal(at, end, &value->decimal);
     case 'b':

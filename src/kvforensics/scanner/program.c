@@ -134,6 +134,6 @@ void free_scan(Scan *scan) {
         for (int place = 0; place < layout->width; place++) free(layout->columns[place].data);
     }
     free(scan->layouts);
-    free(scan->left.data), free(scan->run.data), free(scan->local.data);
+    free(scan->left.data), free(scan->run.data), free(scan->headed.data), free(scan->local.data);
     free(scan);
 }

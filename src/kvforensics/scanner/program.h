@@ -57,7 +57,7 @@ typedef struct {
     int layout_count;
     uint8_t beginning[256][MAX_LAYOUTS]; /* layouts by the first byte of their lead */
     uint8_t beginnings[256];
-    Bytes left, run, local;
+    Bytes left, run, headed, local;
     int64_t rows;
     Text last; /* the beginning of the last line that has a time */
     int odd;   /* a time that only the expressions may judge, or a control sequence of a terminal */

@@ -33,7 +33,7 @@ static int scan_array(const struct ArrowArray *array, void *state) {
     Scan *scan = state;
     Line line;
     scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
-    if (!grow(&scan->run, 4 * (size_t)array->length)) return 0;
+    if (!grow(&scan->run, 4 * (size_t)array->length) || !grow(&scan->headed, 8 * (size_t)array->length)) return 0;
     for (int64_t number = 0; number < array->length; number++) {
         int64_t place = array->offset + number;
         size_t size;
@@ -45,6 +45,7 @@ static int scan_array(const struct ArrowArray *array, void *state) {
         }
         uint32_t run = line.timed ? (uint32_t)(scan->local.size / 8 - 1) : 0;
         PUSH(&scan->run, uint32_t, run);
+        PUSH(&scan->headed, int64_t, line.layout != NULL && line.tail > 0);
         if (!keep(scan, &line, (uint32_t)scan->rows++)) return 0;
     }
     return 1;
@@ -59,55 +60,43 @@ static int scan_stream(Scan *scan, struct ArrowArrayStream *stream) {
 }
 
 static PyObject *part_of(Layout *layout, int place) {
-    PyObject *columns = PyTuple_New(layout->width);
-    if (columns == NULL) return NULL;
-    for (int number = 0; number < layout->width; number++) {
-        PyObject *made = column(layout->formats[number] == 'f' ? "g" : "l", &layout->columns[number], layout->hits, NULL, 0);
-        if (made == NULL || PyTuple_SetItem(columns, number, made) < 0) {
-            Py_DECREF(columns);
-            return NULL;
-        }
+    Column columns[MAX_ITEMS + 2] = {{"I", &layout->rows, NULL, 0}, {"I", &layout->tails, NULL, 0}};
+    for (int number = 0; number < layout->width; number++)
+        columns[number + 2] = (Column){layout->formats[number] == 'f' ? "g" : "l", &layout->columns[number], NULL, 0};
+    return Py_BuildValue("(iN)", place, table(columns, (size_t)layout->width + 2, layout->hits));
+}
+
+static PyObject *parts_of(Scan *scan) {
+    PyObject *parts = PyList_New(0);
+    for (int number = 0; parts != NULL && number < scan->layout_count; number++) {
+        if (scan->layouts[number].hits == 0) continue;
+        PyObject *part = part_of(&scan->layouts[number], number);
+        if (part == NULL || PyList_Append(parts, part) < 0) Py_CLEAR(parts);
+        Py_XDECREF(part);
     }
-    PyObject *rows = column("I", &layout->rows, layout->hits, NULL, 0);
-    PyObject *tails = rows == NULL ? NULL : column("I", &layout->tails, layout->hits, NULL, 0);
-    if (tails == NULL) {
-        Py_XDECREF(rows);
-        Py_DECREF(columns);
-        return NULL;
-    }
-    return Py_BuildValue("(iNNN)", place, rows, tails, columns);
+    return parts;
+}
+
+static PyObject *times_of(Scan *scan) {
+    int64_t runs = (int64_t)(scan->local.size / 8);
+    char *validity = malloc((size_t)runs / 8 + 1);
+    if (validity == NULL) return PyErr_NoMemory();
+    memset(validity, 0xff, (size_t)runs / 8 + 1);
+    validity[0] &= (char)0xfe; /* run 0: lines without a time */
+    Column local = {"tsu:", &scan->local, validity, 1};
+    return table(&local, 1, runs);
 }
 
 static PyObject *result_of(Scan *scan) {
-    PyObject *parts = PyList_New(0);
-    if (parts == NULL) return NULL;
-    for (int number = 0; number < scan->layout_count; number++) {
-        if (scan->layouts[number].hits == 0) continue;
-        PyObject *part = part_of(&scan->layouts[number], number);
-        if (part == NULL || PyList_Append(parts, part) < 0) {
-            Py_XDECREF(part);
-            Py_DECREF(parts);
-            return NULL;
-        }
-        Py_DECREF(part);
-    }
-    int64_t left = (int64_t)(scan->left.size / 4), runs = (int64_t)(scan->local.size / 8);
-    char *validity = malloc((size_t)runs / 8 + 1);
-    if (validity == NULL) {
-        Py_DECREF(parts);
-        return PyErr_NoMemory();
-    }
-    memset(validity, 0xff, (size_t)runs / 8 + 1);
-    validity[0] &= (char)0xfe;
-    PyObject *columns[3] = {column("I", &scan->left, left, NULL, 0), NULL, NULL};
-    columns[1] = column("tsu:", &scan->local, runs, validity, 1);
-    columns[2] = column("I", &scan->run, scan->rows, NULL, 0);
-    if (columns[0] == NULL || columns[1] == NULL || columns[2] == NULL) {
-        for (int number = 0; number < 3; number++) Py_XDECREF(columns[number]);
-        Py_DECREF(parts);
-        return NULL;
-    }
-    return Py_BuildValue("(NNNN)", parts, columns[0], columns[1], columns[2]);
+    Column left = {"I", &scan->left, NULL, 0}, each[] = {{"I", &scan->run, NULL, 0}, {"l", &scan->headed, NULL, 0}};
+    int64_t left_count = (int64_t)(scan->left.size / 4);
+    PyObject *made[4] = {parts_of(scan), NULL, NULL, NULL};
+    if (made[0] != NULL) made[1] = table(&left, 1, left_count);
+    if (made[1] != NULL) made[2] = times_of(scan);
+    if (made[2] != NULL) made[3] = table(each, 2, scan->rows);
+    if (made[3] != NULL) return Py_BuildValue("(NNNN)", made[0], made[1], made[2], made[3]);
+    for (int number = 0; number < 3; number++) Py_XDECREF(made[number]);
+    return NULL;
 }
 
 PyObject *scan(PyObject *module, PyObject *args) {

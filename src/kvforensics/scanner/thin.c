@@ -139,13 +139,8 @@ static int thin_stream(Thin *thin, struct ArrowArrayStream *stream) {
 }
 
 static PyObject *result_of(Thin *thin) {
-    int64_t height = (int64_t)(thin->kept.size / 4);
-    PyObject *columns[3] = {column("I", &thin->kept, height, NULL, 0), NULL, NULL};
-    columns[1] = column("l", &thin->left, height, NULL, 0);
-    columns[2] = column("l", &thin->headed, height, NULL, 0);
-    if (columns[0] != NULL && columns[1] != NULL && columns[2] != NULL) return Py_BuildValue("(NNN)", columns[0], columns[1], columns[2]);
-    for (int number = 0; number < 3; number++) Py_XDECREF(columns[number]);
-    return NULL;
+    Column columns[] = {{"I", &thin->kept, NULL, 0}, {"l", &thin->left, NULL, 0}, {"l", &thin->headed, NULL, 0}};
+    return table(columns, 3, (int64_t)(thin->kept.size / 4));
 }
 
 static void free_thin(Thin *thin) {
