@@ -77,7 +77,10 @@ PIECES = st.sampled_from(3 * GOOD + ODD)
 
 @pytest.mark.skipif(compiled.module() is None, reason="there is no C compiler")
 @settings(deadline=None)
-@given(st.lists(PIECES, max_size=30).map(b"".join) | st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=6))
+@given(
+    st.lists(PIECES, max_size=30).map(b"".join) | st.binary(max_size=60),
+    st.lists(st.integers(0, 60), max_size=6),
+)
 def test_lines_where_they_lie(data, cuts):
     ends = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     pieces = tuple(data[start:end] for start, end in pairwise(ends)) or (b"",)

@@ -17,7 +17,11 @@ SCHEMA = {"a": pl.Int64(), "b": pl.Int64(), "c": pl.UInt32(), "whole": pl.Int64(
 RULES = {
     "rows": Rule("len"),
     "total": Rule("sum", "whole"),
-    **{f"{name}_{column}": Rule(name, column) for name in ("first", "last", "min", "max") for column in ("whole", "decimal")},
+    **{
+        f"{name}_{column}": Rule(name, column)
+        for name in ("first", "last", "min", "max")
+        for column in ("whole", "decimal")
+    },
     **{f"{name}_by_order": Rule(name, "whole", order="order") for name in ("first", "last")},
 }
 
@@ -43,12 +47,18 @@ def told(name: str, values: list, order: list):
 @pytest.mark.parametrize("native", ["0", pytest.param("1", marks=needs_scanner)])
 @pytest.mark.parametrize("key", [(), ("a",), ("c", "b"), ("a", "b", "c")])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(ROW, min_size=1, max_size=60), cut=st.integers(0, 60), order=st.randoms(use_true_random=False))
+@given(
+    rows=st.lists(ROW, min_size=1, max_size=60),
+    cut=st.integers(0, 60),
+    order=st.randoms(use_true_random=False),
+)
 def test_groups_are_told_as_row_by_row(native, key, rows, cut, order, monkeypatch):
     monkeypatch.setenv("KVFORENSICS_NATIVE", native)
     places = list(range(len(rows)))
     order.shuffle(places)
-    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").with_columns(order=pl.Series(places, dtype=pl.Int64))
+    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row").with_columns(
+        order=pl.Series(places, dtype=pl.Int64)
+    )
     frame = pl.concat([frame[:cut], frame[cut:]], rechunk=False)
     expected: dict[tuple, list[dict]] = {}
     for row in frame.iter_rows(named=True):
@@ -65,7 +75,9 @@ def test_groups_are_told_as_row_by_row(native, key, rows, cut, order, monkeypatc
 
 @needs_scanner
 def test_many_groups(monkeypatch):
-    rows = pl.DataFrame({"key": [number * 7919 % 50_021 for number in range(200_000)], "value": range(200_000)})
+    rows = pl.DataFrame(
+        {"key": [number * 7919 % 50_021 for number in range(200_000)], "value": range(200_000)}
+    )
     rules = {"first": Rule("first", "value"), "sum": Rule("sum", "value"), "rows": Rule("len")}
     found = []
     for native in ("0", "1"):

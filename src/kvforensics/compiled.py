@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
 PROGRAM = 8  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
@@ -44,9 +44,11 @@ class _Exported:
         return self._capsules
 
 
-def columns(capsules: tuple[Any, Any]) -> list[pl.Series]:
-    """Return the columns of a table that the module made."""
-    return pl.Series(_Exported(capsules)).struct.unnest().get_columns()
+def table(capsules: tuple[Any, Any], names: Sequence[str]) -> pl.DataFrame:
+    """Return a table that the module made, its columns named."""
+    made = pl.Series(_Exported(capsules)).struct.unnest()
+    made.columns = names
+    return made
 
 
 def lines(pieces: tuple[bytes, ...]) -> pl.Series | None:
@@ -75,20 +77,19 @@ def are_printable(texts: pl.Series) -> bool:
 
 
 def group(
-    rows: pl.DataFrame, key: Sequence[str], orders: Sequence[str], wanted: Iterable[tuple[str, str, int]]
-) -> tuple[pl.Series, list[pl.Series]]:
-    """Return the first row of each group that agrees in a key, and what is told of each (`samples.grouping`).
+    rows: pl.DataFrame, key: Sequence[str], orders: Sequence[str], wanted: Mapping[str, tuple[str, str, int]]
+) -> pl.DataFrame:
+    """Return what is told of each group that agrees in a key (`samples.grouping`), and its `first` row.
 
-    `wanted`: a rule's name, its column, and the place in `orders` of the column that tells first and last.
+    `wanted`, by its name: a rule, its column, the place in `orders` of the column that tells first and last.
     """
 
     def stream(name: str) -> Any:
         return _wide(rows[name]).__arrow_c_stream__(None)
 
-    told = [(_RULES[rule], stream(name) if name else None, order) for rule, name, order in wanted]
-    found = module().group(rows.height, tuple(map(stream, key)), tuple(map(stream, orders)), tuple(told))
-    firsts, *made = columns(found)
-    return firsts, made
+    told = [(_RULES[rule], stream(name) if name else None, order) for rule, name, order in wanted.values()]
+    made = module().group(rows.height, tuple(map(stream, key)), tuple(map(stream, orders)), tuple(told))
+    return table(made, ["first", *wanted])
 
 
 def _wide(column: pl.Series) -> pl.Series:

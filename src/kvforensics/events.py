@@ -35,8 +35,8 @@ SEEN_SCHEMA = pl.Schema(
         "line": pl.Int64(),
         "at": pl.Datetime("us"),  # as in BASE_SCHEMA; null where neither carrier nor line has a time
         "origin": pl.UInt32(),
-        "records": pl.Int64(),  # it and the ones before it that were left out, since they say no more than others
-        "ours": pl.Int64(),  # how many are surely SGLang's: a prefix with a rank, or before a line that it prints
+        "records": pl.Int64(),  # it, and those left out before it since they say no more than others
+        "ours": pl.Int64(),  # those surely SGLang's: a prefix with a rank, or before a line that it prints
     }
 )
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from kvforensics.carriers import History, expand, open_source, reading_order
 from kvforensics.errors import InputError, NothingReadableError
 from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
@@ -21,8 +23,6 @@ from kvforensics.parsing import Parser
 from kvforensics.records import Origins, Source
 from kvforensics.samples import ALIKE, Samples
 from kvforensics.samples.blocks import NO_SUMS, Sums
-
-import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence

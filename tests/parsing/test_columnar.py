@@ -30,7 +30,7 @@ def taken(engine: Columnar, messages: Sequence[str]) -> list[int]:
     tried = tuple(engine.active)
     rows = pl.int_range(len(messages), dtype=pl.UInt32, eager=True)
     heads = HeadReader(prefixes()).read(rows, pl.Series(messages, dtype=pl.String))
-    parts = engine.complete(apply(heads.lines, tried), tried)
+    parts = engine.complete(apply(heads.lines, tried), tried, [])
     return sorted(row for part in parts for row in part.lines["row"])
 
 

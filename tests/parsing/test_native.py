@@ -89,7 +89,8 @@ def test_lines_are_taken_by_the_scanner() -> None:
     assert scanned is not None
     assert sorted(row for _, lines in scanned.taken for row in lines["row"]) == [0, 1, 2, 3]
     assert scanned.left.to_list() == [4, 5]
-    assert scanned.local.gather(scanned.run).dt.second().to_list() == [12, 12, None, 13, None, None]
+    assert scanned.lines["headed"].to_list() == [1, 1, 0, 1, 0, 0]
+    assert scanned.local.gather(scanned.lines["run"]).dt.second().to_list() == [12, 12, None, 13, None, None]
 
 
 @needs_scanner

@@ -98,7 +98,7 @@ class Block:
 
 
 def _lines_of(pieces: tuple[bytes, ...]) -> tuple[pl.Series, bool]:
-    r"""Return lines, each without a ``\r`` at its end; what is not UTF-8 is replaced. Tell whether all was."""
+    r"""Return lines, each without a ``\r`` at its end, and whether all is UTF-8; what is not is replaced."""
     lines = compiled.lines(pieces)
     if lines is not None:
         return lines, True
@@ -205,7 +205,7 @@ class Blocks:
 def cut(
     pieces: Sequence[bytes], line_bytes: int, *, cut_first: bool = False
 ) -> tuple[tuple[bytes, ...], tuple[int, ...]]:
-    """Cut lines that are too long; return the pieces, and which lines were cut; `cut_first`: the first was."""
+    """Cut lines that are too long; return the pieces and which lines were cut; `cut_first`: the first was."""
     long: tuple[int, ...] = ()
     if not _are_short(pieces, line_bytes):
         led, long = _cut_long_lines(_led(tuple(pieces)), line_bytes)

@@ -44,13 +44,6 @@ class Parted(NamedTuple):
         return Parted(self.parts + later.parts, later.left)
 
 
-class Hot(NamedTuple):
-    """What the layouts read of a block."""
-
-    frames: dict[str, pl.DataFrame]  # by kind: `row`, BASE_SCHEMA, the kind's columns
-    taken: pl.DataFrame  # row, headed of every line that was read, known lines too
-
-
 def apply(lines: pl.DataFrame, layouts: Sequence[Layout]) -> Parted:
     """Read lines (`Heads.lines`) by layouts. Any thread may, for any block."""
     parts: list[Part] = []
@@ -104,21 +97,27 @@ class Columnar:
                 for layout in self.kinds.layouts_of(kind):
                     self.activate(layout)
 
-    def complete(self, parted: Parted, tried: Sequence[Layout]) -> list[Part]:
-        """Return all that layouts read of a block: those not yet `tried`, and those to be learnt."""
+    def complete(self, parted: Parted, tried: Sequence[Layout], scanned: Iterable[Part]) -> list[Part]:
+        """Return all that expressions read of a block, by layouts not yet `tried` too, and by fresh ones.
+
+        `scanned` is what was read of the block before them.
+        """
         missing = [layout for layout in self.active if layout not in tried]
         if missing:
             parted += apply(parted.left, missing)
         fresh = self._learn(parted.left)
         if fresh:
             parted += apply(parted.left, fresh)
-        for part in parted.parts:
+        for part in (*scanned, *parted.parts):
             self.activate(part.layout)
         self._retire()
         return parted.parts
 
-    def hot(self, parts: Sequence[Part], base: pl.DataFrame) -> Hot:
-        """Return the parts as frames by kind; `base` has line, at and origin of every row of the block."""
+    def hot(self, parts: Sequence[Part], base: pl.DataFrame) -> dict[str, pl.DataFrame]:
+        """Return the parts as frames by kind; `base` has line, at and origin of every row of the block.
+
+        A frame has `row`, BASE_SCHEMA and the kind's columns.
+        """
         frames: dict[str, list[pl.DataFrame]] = {}
         for layout, lines in parts:
             if not layout.kind.startswith(KNOWN):
@@ -128,8 +127,7 @@ class Columnar:
         joined = {}
         for kind, found in frames.items():
             joined[kind] = found[0] if len(found) == 1 else pl.concat(found).sort("row", maintain_order=True)
-        taken = [pl.DataFrame([part.lines["row"], part.lines["headed"]]) for part in parts]
-        return Hot(joined, pl.concat(taken) if taken else _nothing_taken())
+        return joined
 
     def completed(self, kind: str, part: pl.DataFrame) -> pl.DataFrame:
         """Return a part with every column of its kind; what its lines do not name is null."""
@@ -177,10 +175,6 @@ def _by_lead(layouts: Iterable[Layout]) -> dict[str, list[Layout]]:
     for layout in layouts:
         found.setdefault(layout.lead, []).append(layout)
     return found
-
-
-def _nothing_taken() -> pl.DataFrame:
-    return pl.DataFrame(schema={"row": pl.UInt32(), "headed": pl.Boolean()})
 
 
 def redacted(columns: pl.DataFrame) -> pl.DataFrame:

@@ -72,13 +72,13 @@ class Read:
 class _Headed:
     """The rows of a block with a prefix that layouts read; asked for only where a block of lines is open."""
 
-    def __init__(self, taken: pl.DataFrame, origins: pl.Series) -> None:
-        self._taken, self._origins = taken, origins
+    def __init__(self, headed: pl.Series, origins: pl.Series) -> None:
+        self._headed, self._origins = headed, origins
         self._found: dict[int, pl.Series] = {}
 
     @cached_property
     def _all(self) -> tuple[pl.Series, pl.Series]:
-        rows = self._taken.filter("headed")["row"].sort()
+        rows = (self._headed > 0).arg_true()
         return rows.cast(pl.Int64), self._origins.gather(rows)
 
     def of(self, origin: int) -> pl.Series:
@@ -112,10 +112,10 @@ class Leftovers:
         """Know these shapes already."""
         self._shapes.resume(shapes)
 
-    def read(self, rows: pl.DataFrame, taken: pl.DataFrame, origins: pl.Series) -> Read:
-        """Read the left-over rows of a block; `taken` are the others, `origins` those of all rows."""
+    def read(self, rows: pl.DataFrame, headed: pl.Series, origins: pl.Series) -> Read:
+        """Read the left-over rows of a block; `headed` is not 0 where a row has a prefix and was read."""
         read = Read()
-        self._headed = _Headed(taken, origins)
+        self._headed = _Headed(headed, origins)
         for values in rows.select(Row._fields).iter_rows():
             self._record(Row(*values), read)
         self._pass_on()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.compiled import columns
+from kvforensics.compiled import table
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import holds
 
@@ -55,8 +55,7 @@ class Scanned(NamedTuple):
     taken: list[Taken]
     left: pl.Series  # rows
     local: pl.Series  # times, one a run of lines; the first is null
-    run: pl.Series  # of each line
-    headed: pl.Series  # 1 for each line that was read and has a prefix, else 0
+    lines: pl.DataFrame  # of each line its `run`, and `headed`: 1 where it was read and has a prefix, else 0
 
 
 class Thinned(NamedTuple):
@@ -74,8 +73,10 @@ def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[La
     if asked is None or found is None:
         return None
     parts, left, local, lines = found
-    taken = [_taken(asked.layouts[place], columns(made)) for place, made in parts]
-    return Scanned(taken, *columns(left), *columns(local), *columns(lines))
+    taken = [_taken(asked.layouts[place], made) for place, made in parts]
+    return Scanned(
+        taken, table(left, ["row"])["row"], table(local, ["at"])["at"], table(lines, ["run", "headed"])
+    )
 
 
 def thin(
@@ -87,15 +88,15 @@ def thin(
 ) -> Thinned | None:
     """Tell which lines to keep, where lines of some layouts may be left out if they say no more than others.
 
-    What is kept tells the greatest values, the first and the last line of each layout and prefix between any two
-    lines that no layout reads, where printed times go back, and where they leave a gap. None: nothing is left out.
+    What is kept tells the greatest values, the first and the last line of each layout and prefix between any
+    two lines that no layout reads, where printed times go back, and where they leave a gap. None: keep all.
     """
     asked = _asked(texts, beginnings, layouts)
     if asked is None:
         return None
     words = bytes(map(may, asked.layouts))
     found = compiled.module().thin(texts.__arrow_c_stream__(None), *asked.programs, words, gap_us)
-    return None if found is None else Thinned(*columns(found))
+    return None if found is None else Thinned(*table(found, Thinned._fields))
 
 
 class _Asked(NamedTuple):
@@ -115,14 +116,12 @@ def _asked(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[
     return _Asked([layout for layout, _ in programs], (forms, tuple(program for _, program in programs)))
 
 
-def _taken(layout: Layout, made: list[pl.Series]) -> Taken:
+def _taken(layout: Layout, made: tuple[Any, Any]) -> Taken:
     slots = [item for item in layout.items if isinstance(item, Slot) and item.column]
-    names = ["row", "tail", *(str(slot.column) for slot in slots)]
-    wide = {str(slot.column) for slot in slots if slot.terminal == "BOOL"}
-    named = [one.alias(name) for name, one in zip(names, made, strict=True)]
-    lines = pl.DataFrame([one.cast(pl.Boolean) if one.name in wide else one for one in named])
-    constants = [pl.lit(value).alias(column) for column, value in layout.constants]
-    return Taken(layout, lines.with_columns(constants) if constants else lines)
+    lines = table(made, ["row", "tail", *(str(slot.column) for slot in slots)])
+    told = [pl.col(str(slot.column)).cast(pl.Boolean) for slot in slots if slot.terminal == "BOOL"]
+    told += [pl.lit(value).alias(column) for column, value in layout.constants]
+    return Taken(layout, lines.with_columns(told) if told else lines)
 
 
 @lru_cache(maxsize=1024)

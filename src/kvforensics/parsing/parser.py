@@ -39,7 +39,10 @@ class Prepared(NamedTuple):
     tried: Sequence[Layout]
     times: Times
     fraction_us: pl.Series | None
-    parted: Parted
+    scanned: list[Part]  # what the scanner read
+    parted: Parted  # what the expressions read of the rest
+    left: pl.Series  # rows that the scanner left, in order
+    headed: pl.Series  # of each row: 1 where the scanner read it and it has a prefix, else 0
 
 
 class Parser:
@@ -57,7 +60,7 @@ class Parser:
         tz: str = "UTC",
         alike: Collection[str] = (),
     ) -> None:
-        """Of `alike` kinds lines may be left out that say no more than others: no greatest value, none first or last."""
+        """Of `alike` kinds `thinned` leaves out lines that say no more than others."""
         self._index = source_index
         self._alike = alike
         self._source = source
@@ -81,13 +84,20 @@ class Parser:
             nothing = constant("left_out", 0, pl.Int64(), frame.height)
             return frame.hstack([nothing, nothing.alias("left_headed")])
         kept = frame[found.rows]
-        text = pl.Series("message", kept["message"].to_list(), dtype=pl.String)  # lets go of the block's bytes
+        text = pl.Series(
+            "message", kept["message"].to_list(), dtype=pl.String
+        )  # lets go of the block's bytes
         return kept.with_columns(text, found.left_out.alias("left_out"), found.headed.alias("left_headed"))
 
     def _thin(self, frame: pl.DataFrame) -> Thinned | None:
-        """Tell which lines say enough, where they are one writer's and have no times but those that they print."""
+        """Tell which lines say enough, where one writer's have no times but those that they print."""
         known, height = self._heads.known, frame.height
-        if not height or known.fraction_us is not None or not self._clock.is_even or not is_one(frame["origin"]):
+        if (
+            not height
+            or known.fraction_us is not None
+            or not self._clock.is_even
+            or not is_one(frame["origin"])
+        ):
             return None
         if frame["at"].null_count() < height or frame["extra"].null_count() < height:
             return None
@@ -112,35 +122,39 @@ class Parser:
         if scanned is None:
             rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
             heads = self._heads.read(rows, texts)
-            return Prepared(frame, tried, heads.times, heads.fraction_us, apply(heads.lines, tried))
+            none = constant("headed", 0, pl.Int64(), frame.height)
+            parted = apply(heads.lines, tried)
+            return Prepared(frame, tried, heads.times, heads.fraction_us, [], parted, rows, none)
         heads = self._heads.read(scanned.left, texts.gather(scanned.left))
         parts = [Part(layout, redacted(_with_tags(lines, known))) for layout, lines in scanned.taken]
-        fraction = _fractions(scanned, known, heads)
-        parted = Parted(parts, heads.lines.clear()) + apply(heads.lines, tried)
-        return Prepared(frame, tried, Times(scanned.local, scanned.run), fraction, parted)
+        run, headed = scanned.lines
+        fraction, parted = _fractions(scanned, known, heads), apply(heads.lines, tried)
+        return Prepared(
+            frame, tried, Times(scanned.local, run), fraction, parts, parted, scanned.left, headed
+        )
 
     def finish(self, prepared: Prepared) -> EventBlock:
         """Read the rest of the next block, line by line."""
         frame = prepared.frame
         if not frame.height:
             return EventBlock()
-        parts = self._columnar.complete(prepared.parted, prepared.tried)
+        late = self._columnar.complete(prepared.parted, prepared.tried, prepared.scanned)
+        left, headed = _without_late(prepared, late)
         inner = self._inner(prepared)
         at = _with_fraction(inner, prepared).clone()
-        hot = self._columnar.hot(parts, pl.DataFrame([frame["line"], at.alias("at"), frame["origin"]]))
-        left = pl.repeat(value=True, n=frame.height, eager=True).scatter(hot.taken["row"], values=False)
-        rows = pl.int_range(frame.height, dtype=pl.UInt32, eager=True)
-        rest = frame.with_columns(rows.alias("row"), inner.alias("inner")).filter(left)
-        read = self._leftovers.read(rest, hot.taken, frame["origin"])
+        base = pl.DataFrame([frame["line"], at.alias("at"), frame["origin"]])
+        hot = self._columnar.hot([*prepared.scanned, *late], base)
+        rest = frame[left].with_columns(left.alias("row"), inner.gather(left).alias("inner"))
+        read = self._leftovers.read(rest, headed, frame["origin"])
         self._columnar.note(read.silent)
-        at = at.scatter(read.rows, pl.Series(read.at, dtype=pl.Datetime("us")))
-        ours = pl.repeat(value=False, n=frame.height, eager=True)
-        ours = ours.scatter(hot.taken["row"], hot.taken["headed"])
-        ours = ours.scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean)).cast(pl.Int64)
+        ours = headed
+        if read.rows:
+            at = at.scatter(read.rows, pl.Series(read.at, dtype=pl.Datetime("us")))
+            ours = headed.clone().scatter(read.rows, pl.Series(read.ours, dtype=pl.Boolean).cast(pl.Int64))
         records, left_out = constant("records", 1, pl.Int64(), frame.height), 0
         if "left_out" in frame.columns:
             records, ours = records + frame["left_out"], ours + frame["left_headed"]
-            left_out = frame["left_out"].sum()
+            left_out = int(frame["left_out"].sum())
         self._note_times(at, frame["at"])
         self._note_damage(read.events, frame)
         columns = {
@@ -153,9 +167,9 @@ class Parser:
         }
         return EventBlock(
             rare=read.events,
-            hot=self._joined(hot.frames, read.hot),
+            hot=self._joined(hot, read.hot),
             records=frame.height + left_out,
-            understood=hot.taken.height + read.understood + left_out,
+            understood=frame.height - len(left) + read.understood + left_out,
             unknown=read.unknown,
             shapes=read.shapes,
             seen=pl.DataFrame(columns, schema=SEEN_SCHEMA),
@@ -241,6 +255,16 @@ class Parser:
             lines.last_at = last if lines.last_at is None else max(lines.last_at, last)
 
 
+def _without_late(prepared: Prepared, late: Sequence[Part]) -> tuple[pl.Series, pl.Series]:
+    """Return which rows are left once the expressions have read some, and which of all rows have a prefix."""
+    left, headed = prepared.left, prepared.headed
+    for part in late:
+        rows = part.lines["row"]
+        headed = headed.clone().scatter(rows, part.lines["headed"].cast(pl.Int64))
+        left = left.filter(~left.is_in(rows.implode()))
+    return left, headed
+
+
 def _with_fraction(inner: pl.Series, prepared: Prepared) -> pl.Series:
     """Return the times with the fractions of a second that lines print, where the time is the line's own."""
     if prepared.fraction_us is None:
@@ -260,7 +284,7 @@ def _with_tags(lines: pl.DataFrame, known: Known) -> pl.DataFrame:
 def _fractions(scanned: Scanned, known: Known, heads: Heads) -> pl.Series | None:
     if known.fraction_us is None and heads.fraction_us is None:
         return None
-    fraction = pl.repeat(0, len(scanned.run), dtype=pl.Int64, eager=True)
+    fraction = pl.repeat(0, scanned.lines.height, dtype=pl.Int64, eager=True)
     if heads.fraction_us is not None:
         fraction = fraction.scatter(scanned.left, heads.fraction_us.fill_null(0))
     if known.fraction_us is not None:

@@ -17,7 +17,10 @@ _MOST = 1e12  # tokens a second
 CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
 LOAD = ("decode", "prefill")  # the kinds that have the columns of `*_max` and `*_last`
-ALIKE = (*LOAD, "access")  # kinds of which only the greatest values count where nobody asks for the load over time
+ALIKE = (
+    *LOAD,
+    "access",
+)  # kinds of which only the greatest values count where nobody asks for the load over time
 STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
 USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
 _LAST_OF = (*USAGES, "running", "queue", "tokens", "gen_tps", "status", "at")
@@ -120,7 +123,9 @@ def unify(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def to_parts(buckets: pl.DataFrame) -> pl.DataFrame:
     """Return buckets as they are kept: `gen_tps_sum` in tokens a second."""
-    return buckets.with_columns(gen_tps_milli=pl.col("gen_tps_milli") / 1000).rename({"gen_tps_milli": "gen_tps_sum"})
+    return buckets.with_columns(gen_tps_milli=pl.col("gen_tps_milli") / 1000).rename(
+        {"gen_tps_milli": "gen_tps_sum"}
+    )
 
 
 def from_parts(parts: pl.DataFrame) -> pl.DataFrame:
@@ -130,7 +135,7 @@ def from_parts(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def thousandths(value: pl.Expr) -> pl.Expr:
-    """Return a number in whole thousandths, of which sums are exact; what is more than anybody prints ends at 10^12."""
+    """Return a number in whole thousandths, of which sums are exact; it is taken for 10^12 at most."""
     return (value.clip(upper_bound=_MOST) * 1000).round().cast(pl.Int64)
 
 
@@ -213,14 +218,16 @@ def merge(buckets: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     if not buckets.height:
         return buckets.select(names)
     same = {name: buckets[name][0] for name in key if is_one(buckets[name])}
-    empty = {name: None for name in _RULES if buckets[name].null_count() == buckets.height}
+    empty: dict[str, object] = {name: None for name in _RULES if buckets[name].null_count() == buckets.height}
     empty |= {name: 0 for name in SUMS if is_one(buckets[name]) and not buckets[name][0]}
     rules = {name: rule for name, rule in _RULES.items() if name not in empty}
     merged = grouped(buckets, [name for name in key if name not in same], rules)
     constants: dict[str, object] = {**same, **empty}
     return pl.DataFrame(
         [
-            constant(name, constants[name], schema[name], merged.height) if name in constants else merged[name]
+            constant(name, constants[name], schema[name], merged.height)
+            if name in constants
+            else merged[name]
             for name in names
         ]
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Rule(NamedTuple):
-    """What is told of a group: `first`, `last`, `min`, `max` or `sum` of a column without its nulls, or `len`.
+    """What is told of a group: `first`, `last`, `min`, `max`, `sum` of a column without nulls, or `len`.
 
     The first and the last row are those with the least and the greatest value in `order`, by default the
     order of the rows.
@@ -33,10 +33,13 @@ def grouped(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, Rule]) -
     if compiled.module() is None:
         return _by_expressions(rows, key, rules)
     orders = list(dict.fromkeys(rule.order for rule in rules.values() if rule.order))
-    wanted = [(rule.name, rule.column, orders.index(rule.order) if rule.order else -1) for rule in rules.values()]
-    firsts, found = compiled.group(rows, key, orders, wanted)
-    columns = [rows[name].gather(firsts) for name in key]
-    return pl.DataFrame([*columns, *(one.alias(name) for name, one in zip(rules, found, strict=True))])
+    wanted = {
+        name: (rule.name, rule.column, orders.index(rule.order) if rule.order else -1)
+        for name, rule in rules.items()
+    }
+    found = compiled.group(rows, key, orders, wanted)
+    firsts = found.drop_in_place("first")
+    return pl.DataFrame([*(rows[name].gather(firsts) for name in key), *found.get_columns()])
 
 
 def _by_expressions(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, Rule]) -> pl.DataFrame:

@@ -37,4 +37,3 @@ class Pile:
         if self._loose:
             self.merged = self._merger(pl.concat([self.merged, *self._loose]))
             self._loose, self._rows = [], 0
-
