@@ -36,7 +36,8 @@ def seen(lines, times, source=0, ours=True):
             "line": lines,
             "at": [None if t is None else START + timedelta(seconds=t) for t in times],
             "origin": [0] * len(lines),
-            "ours": [ours] * len(lines),
+            "records": [1] * len(lines),
+            "ours": [int(ours)] * len(lines),
         },
         schema=SEEN_SCHEMA,
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PROGRAM = 8  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
+FIRST = "_first"  # the column of first rows
 _RULES = {"first": "f", "last": "l", "min": "n", "max": "x", "sum": "s", "len": "c"}
 _WIDE = (pl.Int64(), pl.Float64(), pl.Datetime("us"))
 
@@ -79,7 +80,7 @@ def are_printable(texts: pl.Series) -> bool:
 def group(
     rows: pl.DataFrame, key: Sequence[str], orders: Sequence[str], wanted: Mapping[str, tuple[str, str, int]]
 ) -> pl.DataFrame:
-    """Return what is told of each group that agrees in a key (`samples.grouping`), and its `first` row.
+    """Return what is told of each group that agrees in a key (`samples.grouping`); `FIRST`: its first row.
 
     `wanted`, by its name: a rule, its column, the place in `orders` of the column that tells first and last.
     """
@@ -89,7 +90,7 @@ def group(
 
     told = [(_RULES[rule], stream(name) if name else None, order) for rule, name, order in wanted.values()]
     made = module().group(rows.height, tuple(map(stream, key)), tuple(map(stream, orders)), tuple(told))
-    return table(made, ["first", *wanted])
+    return table(made, [FIRST, *wanted])
 
 
 def _wide(column: pl.Series) -> pl.Series:

@@ -141,8 +141,8 @@ def _block(log: Log, index: int, origins: Origins, first: int, last: int, flip: 
     for number, (kind, fields, who, at, ranks, mono) in enumerate(log.lines[first:last], first + 1):
         number = flip + 1 - number if flip else number  # noqa: PLW2901
         origin = origins.intern(who)
-        ours = kind != "note" and (kind in HOT or proves_sglang(kind))
-        seen.append({"source": index, "line": number, "at": at, "origin": origin, "ours": ours})
+        ours = int(kind != "note" and (kind in HOT or proves_sglang(kind)))
+        seen.append({"source": index, "line": number, "at": at, "origin": origin, "records": 1, "ours": ours})
         if kind in HOT:
             row = {"source": index, "line": number, "at": at, "origin": origin, **ranks._asdict(), **fields}
             hot.setdefault(kind, []).append(row)

@@ -98,7 +98,8 @@ def test_records_of_systemd_are_no_lines_of_a_server() -> None:
     parser = Parser(0, Source("x"), origins(), "UTC")
     parser.feed(frame(messages))
     mixed = frame(messages).with_columns(extra=pl.Series([None, "{}", None], dtype=pl.String))
-    (part,) = parser.prepare(mixed).parted.parts
+    prepared = parser.prepare(mixed)
+    (part,) = [*prepared.scanned, *prepared.parted.parts]
     assert part.lines["row"].to_list() == [0, 2]
 
 

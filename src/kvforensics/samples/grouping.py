@@ -38,7 +38,7 @@ def grouped(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, Rule]) -
         for name, rule in rules.items()
     }
     found = compiled.group(rows, key, orders, wanted)
-    firsts = found.drop_in_place("first")
+    firsts = found.drop_in_place(compiled.FIRST)
     return pl.DataFrame([*(rows[name].gather(firsts) for name in key), *found.get_columns()])
 
 
