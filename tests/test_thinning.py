@@ -18,6 +18,7 @@ from kvforensics.analysis import analyse
 from kvforensics.intake import Floods, Intake, take_in
 from kvforensics.options import Options
 from kvforensics.parsing import Parser
+from kvforensics.parsing.kinds import kinds
 from kvforensics.records import Source
 from kvforensics.report import parts_json
 from kvforensics.samples import ALIKE, Samples
@@ -59,6 +60,11 @@ TOLD = [
     *("usage_max", "running_max", "queue_max", "tokens_last", "usage_last", "running_last", "queue_last"),
     *("retractions", "retracted", "first_retraction", "first_retraction_at"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_kinds():
+    kinds.cache_clear()  # a process that has learnt very many layouts learns no more
 
 
 def messages(drawn):
