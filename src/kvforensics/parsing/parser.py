@@ -258,11 +258,13 @@ class Parser:
 def _without_late(prepared: Prepared, late: Sequence[Part]) -> tuple[pl.Series, pl.Series]:
     """Return which rows are left once the expressions have read some, and which of all rows have a prefix."""
     left, headed = prepared.left, prepared.headed
+    if not late:
+        return left, headed
+    open_, headed = pl.repeat(value=True, n=len(headed), eager=True), headed.clone()
     for part in late:
-        rows = part.lines["row"]
-        headed = headed.clone().scatter(rows, part.lines["headed"].cast(pl.Int64))
-        left = left.filter(~left.is_in(rows.implode()))
-    return left, headed
+        open_ = open_.scatter(part.lines["row"], values=False)
+        headed = headed.scatter(part.lines["row"], part.lines["headed"].cast(pl.Int64))
+    return left.filter(open_.gather(left)), headed
 
 
 def _with_fraction(inner: pl.Series, prepared: Prepared) -> pl.Series:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+_ROW = "_row"
+
+
 class Rule(NamedTuple):
     """What is told of a group: `first`, `last`, `min`, `max`, `sum` of a column without nulls, or `len`.
 
@@ -43,13 +46,23 @@ def grouped(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, Rule]) -
 
 
 def _by_expressions(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, Rule]) -> pl.DataFrame:
+    rows = _sorted(rows.with_row_index(_ROW), rules)
     wanted = {name: _expression(rows, rule) for name, rule in rules.items()}
-    wanted = {name: pl.col(name).first() for name in key} | wanted
+    wanted = {name: pl.col(name).first() for name in key} | wanted | {_ROW: pl.col(_ROW).min()}
     packed = packed_key([rows[name] for name in key if not is_one(rows[name])])
     if packed is None:
-        return rows.select(**wanted)
+        return rows.select(**wanted).drop(_ROW)
     keyed = rows.hstack([packed.alias("_key")])
-    return keyed.group_by("_key", maintain_order=True).agg(**wanted).drop("_key")
+    return keyed.group_by("_key", maintain_order=True).agg(**wanted).sort(_ROW).drop("_key", _ROW)
+
+
+def _sorted(rows: pl.DataFrame, rules: Mapping[str, Rule]) -> pl.DataFrame:
+    """Return rows in the order that most rules ask for, where no rule asks for the one they are in."""
+    orders = [rule.order for rule in rules.values() if rule.name in ("first", "last")]
+    most = max(orders, key=orders.count, default=None)
+    if most is None or None in orders or rows[most].is_sorted():
+        return rows
+    return rows.sort(most, maintain_order=True)
 
 
 def _expression(rows: pl.DataFrame, rule: Rule) -> pl.Expr:
