@@ -27,7 +27,7 @@ class ScannerHook(BuildHookInterface):
         root = Path(self.root)
         place = root / SOURCES.parent if version == "editable" else Path(tempfile.mkdtemp())
         if not compiled(root / SOURCES, place / NAME):
-            self.app.display_warning("no C compiler: logs are read without the scanner, half as fast")
+            self.app.display_warning("no C compiler: logs are read without the scanner, a quarter as fast")
             return
         if version != "editable":
             build_data["force_include"][str(place / NAME)] = f"kvforensics/{NAME}"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from kvforensics import compiled
 from kvforensics.carriers import History, expand, open_source, reading_order
 from kvforensics.errors import InputError, NothingReadableError
 from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
@@ -153,12 +154,15 @@ def take_in(
         ThreadPoolExecutor(AT_ONCE) as summing,
         ThreadPoolExecutor(1) as adding,
     ):
+        most = (
+            WAITING if compiled.module() is not None else 0
+        )  # expressions take more memory
         waiting: deque[Future[None]] = deque()
         pieces = _by_and_by(frames, parser)
         for frame in _thinned(pieces, parser) if parser.may_thin else pieces:
             block = finishing.submit(finish, preparing.submit(parser.prepare, frame))
             waiting.append(adding.submit(add, block, summing.submit(sums, block)))
-            if len(waiting) > WAITING or not parser.knows_layouts:
+            if len(waiting) > most or not parser.knows_layouts:
                 waiting.popleft().result()
         for added in waiting:
             added.result()
