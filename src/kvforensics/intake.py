@@ -154,9 +154,7 @@ def take_in(
         ThreadPoolExecutor(AT_ONCE) as summing,
         ThreadPoolExecutor(1) as adding,
     ):
-        most = (
-            WAITING if compiled.module() is not None else 0
-        )  # expressions take more memory
+        most = WAITING if compiled.module() is not None else 0  # expressions take more memory
         waiting: deque[Future[None]] = deque()
         pieces = _by_and_by(frames, parser)
         for frame in _thinned(pieces, parser) if parser.may_thin else pieces:
