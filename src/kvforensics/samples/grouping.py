@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 def grouped(rows: pl.DataFrame, key: Sequence[str], rules: Mapping[str, Rule]) -> pl.DataFrame:
     """Return a row for each group that agrees in columns of whole numbers, in the order of first rows.
 
-    The columns of rules are of 64 bits: whole numbers, times, or floats, of which no sum is taken.
+    The columns of rules are whole numbers, times, or floats, of which no sum is taken.
     """
     if compiled.module() is None:
         return _by_expressions(rows, key, rules)
@@ -69,6 +69,8 @@ def _expression(rows: pl.DataFrame, rule: Rule) -> pl.Expr:
     if rule.name == "len":
         return pl.len().cast(pl.Int64)
     column = pl.col(rule.column)
+    if rows[rule.column].dtype.is_integer():
+        column = column.cast(pl.Int64)
     if rule.name in ("first", "last"):
         if rule.order is not None and not rows[rule.order].is_sorted():
             column = column.sort_by(rule.order, maintain_order=True)
