@@ -116,8 +116,7 @@ def read(paths: Iterable[str], options: Options) -> Intake:
 def _read_one(index: int, options: Options, intake: Intake, history: History | None) -> None:
     opened = open_source(intake.sources[index].path, options, intake.origins, index)
     intake.sources[index] = opened.source
-    alike = () if options.load else ALIKE
-    parser = Parser(index, opened.source, intake.origins, options.tz, alike)
+    parser = Parser(index, opened.source, intake.origins, options.tz, () if options.load else ALIKE)
     floods = Floods(intake.origins)
     frames = iter(opened) if history is None else history.fresh(opened, opened.source)
     take_in(frames, parser, floods, intake)

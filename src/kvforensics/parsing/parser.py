@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from kvforensics import compiled
 from kvforensics.columns import constant, is_one, without
 from kvforensics.events import BURST_GAP_US, SEEN_SCHEMA, EventBlock
 from kvforensics.parsing import native
@@ -84,10 +85,9 @@ class Parser:
             nothing = constant("left_out", 0, pl.Int64(), frame.height)
             return frame.hstack([nothing, nothing.alias("left_headed")])
         kept = frame[found.rows]
-        text = pl.Series(
-            "message", kept["message"].to_list(), dtype=pl.String
-        )  # lets go of the block's bytes
-        return kept.with_columns(text, found.left_out.alias("left_out"), found.headed.alias("left_headed"))
+        # texts of their own, which do not hold on to the block's bytes
+        texts = pl.Series("message", kept["message"].to_list(), dtype=pl.String)
+        return kept.with_columns(texts, found.left_out.alias("left_out"), found.headed.alias("left_headed"))
 
     def _thin(self, frame: pl.DataFrame) -> Thinned | None:
         """Tell which lines say enough, where one writer's have no times but those that they print."""
@@ -196,8 +196,8 @@ class Parser:
 
     @property
     def may_thin(self) -> bool:
-        """Whether lines may be left out."""
-        return bool(self._alike)
+        """Whether lines may be left out: only the scanner tells which."""
+        return bool(self._alike) and compiled.module() is not None
 
     @property
     def is_between(self) -> bool:

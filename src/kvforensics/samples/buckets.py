@@ -17,10 +17,7 @@ _MOST = 1e12  # tokens a second
 CLIENT_ERROR, SERVER_ERROR = 400, 500  # HTTP statuses from here on
 
 LOAD = ("decode", "prefill")  # the kinds that have the columns of `*_max` and `*_last`
-ALIKE = (
-    *LOAD,
-    "access",
-)  # kinds of which only the greatest values count where nobody asks for the load over time
+ALIKE = (*LOAD, "access")  # kinds of which the greatest values are enough without the load over time
 STRETCH = ["source", "after_line", "origin", *RANK_TAGS]
 USAGES = ("usage", "full_usage", "swa_usage", "mamba_usage")
 _LAST_OF = (*USAGES, "running", "queue", "tokens", "gen_tps", "status", "at")

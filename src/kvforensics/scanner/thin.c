@@ -29,15 +29,13 @@ typedef struct {
 
 static void mark(Thin *thin, int64_t row) { thin->marks.data[row] = 1; }
 
-/* 0: no memory */
-static int end_stretch(Thin *thin) {
+static void end_stretch(Thin *thin) {
     for (size_t at = 0; at < thin->seen.size; at += sizeof(Alike *)) mark(thin, (*(Alike **)(thin->seen.data + at))->last);
     thin->seen.size = 0;
     if (thin->timed >= 0) mark(thin, thin->timed);
     if (thin->rows > 0) mark(thin, thin->rows - 1);
     thin->stretch++;
     thin->timed = thin->timed_kept = -1;
-    return 1;
 }
 
 /* Whether a line says more than those before it; -1: no memory. */
@@ -85,7 +83,7 @@ static void note_gap(Thin *thin, int64_t time, uint32_t row) {
 static int take_line(Thin *thin, const Line *line) {
     uint32_t row = thin->rows;
     if (line->layout == NULL) {
-        if (!end_stretch(thin)) return 0;
+        end_stretch(thin);
         mark(thin, row);
     } else {
         int more = thin->may[line->layout - thin->scan->layouts] ? says_more(thin, line, row) : 1;
@@ -122,7 +120,7 @@ static int thin_stream(Thin *thin, struct ArrowArrayStream *stream) {
     thin->stretch = 1, thin->timed = thin->timed_kept = -1;
     int done = each_text(stream, thin_array, thin);
     if (done != 1) return done;
-    if (!end_stretch(thin)) return 0;
+    end_stretch(thin);
     int64_t left = 0, headed = 0;
     for (uint32_t row = 0; row < thin->rows; row++) {
         if (!thin->marks.data[row]) {
