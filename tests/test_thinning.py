@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
-from datetime import datetime
+from itertools import cycle
 from pathlib import Path
 
 import polars as pl
@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from kvforensics import compiled
 from kvforensics.analysis import analyse
+from kvforensics.carriers.opening import open_stream
 from kvforensics.intake import Floods, Intake, take_in
 from kvforensics.options import Options
 from kvforensics.parsing import Parser
 from kvforensics.parsing.kinds import kinds
-from kvforensics.records import Source
+from kvforensics.records import Source, Thinned
 from kvforensics.report import parts_json
 from kvforensics.samples import ALIKE, Samples
 from tests.parsing.conftest import frame, origins
@@ -47,6 +48,9 @@ RARE = [
     "ValueError: no",
     "nobody knows what this is",
     "",
+    "nobody knows \u00e9t\u00e9",
+    "\udcffbroken",
+    'INFO:     10.0.0.7:4711 - "GET /\u00e9 HTTP/1.1" 200 OK',
 ]
 TAGS = ["", " TP0", " TP1", " DP1 TP0"]
 STEPS = [0, 0, 0, 1, 4, 5, 6, 3600, -2, -90]
@@ -78,13 +82,26 @@ def messages(drawn):
     return found
 
 
-def taken(lines, *, alike, size):
-    """Read lines in blocks of some size."""
-    intake = Intake(samples=Samples(over_time=False), origins=origins())
-    parser = Parser(0, Source("x"), intake.origins, "UTC", alike)
-    blocks = (frame(lines[at : at + size], first_line=at + 1) for at in range(0, len(lines), size))
+def written(lines, ends):
+    """Return the lines as a file's bytes; what cannot be encoded was no text."""
+    each = [
+        line.encode(errors="surrogateescape") + end for line, end in zip(lines, cycle(ends), strict=False)
+    ]
+    return b"".join(each)
+
+
+def taken(data, *, thin, piece, block):
+    """Read a file that comes in pieces, in blocks of about some size."""
+    intake = Intake(samples=Samples(over_time=False))
+    options = Options(load=False, carrier="plain")
+    raw = (data[at : at + piece] for at in range(0, len(data), piece))
+    opened = open_stream(raw, None, "x", options, intake.origins, 0)
+    opened.blocks.block_bytes = block
+    intake.sources = [opened.source]
+    parser = Parser(0, opened.source, intake.origins, "UTC", ALIKE if thin else ())
+    opened.thin_by(parser)
     floods = Floods(intake.origins)
-    take_in(blocks, parser, floods, intake)
+    take_in(opened, parser, floods, intake)
     intake.add(parser.close(), floods)
     return intake
 
@@ -95,39 +112,89 @@ def told(intake):
     serving = stretches.select(*TOLD, served=(pl.col("prefills") + pl.col("decodes")) > 0)
     counts = (intake.records, intake.understood, intake.unknown)
     shapes = {name: asdict(shape) for name, shape in intake.shapes.items()}
-    return serving.to_dicts(), intake.samples.records().to_dicts(), intake.events, counts, shapes
+    records = intake.samples.records().to_dicts()
+    return serving.to_dicts(), records, intake.events, counts, shapes, intake.sources
 
 
 @needs_scanner
 @settings(deadline=None, max_examples=EXAMPLES)
-@given(st.lists(LINE, max_size=150), st.sampled_from([17, 60, 1000]))
-def test_what_is_left_out_shows_nowhere(drawn, size):
+@given(
+    st.lists(LINE, max_size=150),
+    st.sampled_from([700, 6000, 1 << 20]),
+    st.sampled_from([61, 997, 1 << 20]),
+    st.sampled_from([[b"\n"], [b"\n", b"\n", b"\r\n"]]),
+)
+def test_what_is_left_out_shows_nowhere(drawn, block, piece, ends):
     lines = messages([(line, "", 0, False) for line in LINES] * 3 + drawn)
-    whole, thin = (taken(lines, alike=alike, size=size) for alike in ((), ALIKE))
+    data = written(lines, ends)
+    whole, thin = (taken(data, thin=thin, piece=piece, block=block) for thin in (False, True))
     for one, other in zip(told(whole), told(thin), strict=True):
         assert one == other
 
 
+def thinner():
+    """Return a parser that knows the layouts of LINES."""
+    parser = Parser(0, Source("x"), origins(), "UTC", ALIKE)
+    assert not parser.may_thin
+    parser.feed(frame(messages([(line, tag, 1, False) for tag in TAGS for line in LINES])))
+    return parser
+
+
 @needs_scanner
 def test_most_of_an_even_log_is_left_out():
-    parser = Parser(0, Source("x"), origins(), "UTC", ALIKE)
-    lines = messages([(line, tag, 1, False) for tag in TAGS for line in LINES])
-    parser.feed(parser.thinned(frame(lines)))
-    thin = parser.thinned(frame(200 * lines))
-    assert thin.height < 0.3 * 200 * len(lines)
-    assert thin.height + thin["left_out"].sum() == 200 * len(lines)
-    assert thin["left_headed"].sum() == thin["left_out"].sum()
+    parser = thinner()
+    assert parser.may_thin
+    data = written(messages([(line, tag, 1, False) for tag in TAGS for line in 200 * LINES]), [b"\n"])
+    thin = parser.thinned((data[:1000], data[1000:]))
+    assert thin.height == data.count(b"\n")
+    assert len(thin.rows) == len(thin.texts) < 0.3 * thin.height
+    assert len(thin.rows) + thin.left_out.sum() == thin.height
+    assert thin.left_headed.sum() == thin.left_out.sum()
+    lines = data.decode().splitlines()
+    assert thin.texts.to_list() == [lines[row] for row in thin.rows]
 
 
 @needs_scanner
-@pytest.mark.parametrize("column", [{"at": [datetime(2026, 1, 1)]}, {"origin": [0, 1]}, {"extra": ["{}"]}])
-def test_of_other_records_none_is_left_out(column):
-    parser = Parser(0, Source("x"), origins(), "UTC", ALIKE)
+@pytest.mark.parametrize("odd", [b"\xff", b"\xc3", b"\x1b[31mred"])
+def test_of_a_block_that_is_no_plain_text_nothing_is_left_out(odd):
     lines = 50 * messages([(line, "", 0, False) for line in LINES])
-    parser.feed(parser.thinned(frame(lines)))
-    assert parser.thinned(frame(lines)).height < len(lines)
-    columns = {name: values * (len(lines) // len(values)) for name, values in column.items()}
-    assert parser.thinned(frame(lines, **columns)).height == len(lines)
+    data = written(lines, [b"\n"])
+    assert thinner().thinned((data,)) is not None
+    assert thinner().thinned((data + odd + b"\n",)) is None
+
+
+def opened(data, carrier):
+    """Open bytes as a carrier's, with whoever leaves out all lines but the first."""
+
+    class First:
+        may_thin = True
+
+        def thinned(self, pieces):
+            count = b"".join(pieces).count(b"\n")
+            whole = pl.DataFrame({"row": [0], "left_out": [0], "left_headed": [0]})
+            return Thinned(pl.Series(["first"]), *whole.cast(pl.Int64), count)
+
+    options = Options(carrier=carrier)
+    source = open_stream(iter([data]), None, "x", options, origins(), 0)
+    source.blocks.block_bytes = 1000
+    source.thin_by(First())
+    return source
+
+
+def test_only_what_is_plain_text_by_itself_is_thinned():
+    line = b"2026-05-12T09:00:01.123456789Z stdout F [2026-05-12 09:00:01] hello\n"
+    data = 400 * line
+    assert sum(frame.height for frame in opened(data, "cri")) == 400
+    assert sum(frame.height for frame in opened(400 * line[40:], "plain")) < 40
+
+
+def test_a_line_that_was_cut_is_kept_with_what_it_lost():
+    source = opened(b"a\n" * 600 + b"b" * 3000 + b"\n" + b"c\n" * 600, "plain")
+    source.blocks.line_bytes = 2000
+    frames = list(source)
+    assert source.source.damaged["too_long_line"].first_line == 601
+    assert any((frame["message"].str.len_bytes() == 2000).any() for frame in frames)
+    assert source.source.lines == 1201
 
 
 @needs_scanner

@@ -14,7 +14,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PROGRAM = 8  # what this version asks of it; a module that was built for another version is not used
+PROGRAM = 9  # what this version asks of it; a module that was built for another version is not used
 WANTED = "KVFORENSICS_NATIVE"  # environment: 0 does without
 FIRST = "_first"  # the column of first rows
 _RULES = {"first": "f", "last": "l", "min": "n", "max": "x", "sum": "s", "len": "c"}
@@ -59,7 +59,12 @@ def lines(pieces: tuple[bytes, ...]) -> pl.Series | None:
     """
     scanner = module()
     found = None if scanner is None else scanner.lines(pieces)
-    return None if found is None else pl.Series(_Exported(found))
+    return None if found is None else column(found)
+
+
+def column(capsules: tuple[Any, Any]) -> pl.Series:
+    """Return a column that the module made."""
+    return pl.Series(_Exported(capsules))
 
 
 def beginnings(texts: pl.Series) -> list[str | None]:

@@ -118,7 +118,11 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
     intake.sources[index] = opened.source
     parser = Parser(index, opened.source, intake.origins, options.tz, () if options.load else ALIKE)
     floods = Floods(intake.origins)
-    frames = iter(opened) if history is None else history.fresh(opened, opened.source)
+    if history is None:
+        opened.thin_by(parser)
+        frames = iter(opened)
+    else:  # which wants to know every record
+        frames = history.fresh(opened, opened.source)
     take_in(frames, parser, floods, intake)
     intake.add(parser.close(), floods)
     intake.events += floods.close()
@@ -155,8 +159,7 @@ def take_in(
     ):
         most = WAITING if compiled.module() is not None else 0  # expressions take more memory
         waiting: deque[Future[None]] = deque()
-        pieces = _by_and_by(frames, parser)
-        for frame in _thinned(pieces, parser) if parser.may_thin else pieces:
+        for frame in _by_and_by(_gathered(frames), parser):
             block = finishing.submit(finish, preparing.submit(parser.prepare, frame))
             waiting.append(adding.submit(add, block, summing.submit(sums, block)))
             if len(waiting) > most or not parser.knows_layouts:
@@ -165,28 +168,20 @@ def take_in(
             added.result()
 
 
-def _thinned(frames: Iterable[pl.DataFrame], parser: Parser) -> Iterator[pl.DataFrame]:
-    """Yield frames without lines that say no more than others; little is left of most, so they are joined."""
+def _gathered(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the frames; of thinned ones, of which little is left, several are joined."""
     held: list[pl.DataFrame] = []
-    for frame in _side_by_side(parser, frames):
-        held.append(frame)
-        if sum(one.height for one in held) > ENOUGH_RECORDS or not parser.knows_layouts:
+    for frame in frames:
+        thin = "left_out" in frame.columns
+        if thin:
+            held.append(frame)
+        if held and (not thin or sum(one.height for one in held) > ENOUGH_RECORDS):
             yield pl.concat(held)
             held = []
+        if not thin:
+            yield frame
     if held:
         yield pl.concat(held)
-
-
-def _side_by_side(parser: Parser, frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the frames thinned, in order, several at a time in threads once layouts are known."""
-    waiting: deque[Future[pl.DataFrame]] = deque()
-    with ThreadPoolExecutor(AT_ONCE) as threads:
-        for frame in frames:
-            waiting.append(threads.submit(parser.thinned, frame))
-            if len(waiting) > AT_ONCE or not parser.knows_layouts:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def _by_and_by(frames: Iterable[pl.DataFrame], parser: Parser) -> Iterator[pl.DataFrame]:

@@ -8,7 +8,7 @@ lines carries one small integer for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import polars as pl
 
@@ -28,6 +28,36 @@ RECORD_SCHEMA = pl.Schema(
         "damage": pl.String(),  # kind of damage (contract: coverage.damaged), or null
     }
 )
+
+LEFT_SCHEMA = pl.Schema(  # which a frame has beside the others where lines of it were left out
+    {
+        "left_out": pl.Int64(),  # records left out before this one
+        "left_headed": pl.Int64(),  # those of them with a prefix
+    }
+)
+
+
+class Thinned(NamedTuple):
+    """What is left of some lines once those are left out that say no more than others."""
+
+    texts: pl.Series
+    rows: pl.Series  # their places
+    left_out: pl.Series  # lines left out before each
+    left_headed: pl.Series  # those of them with a prefix
+    height: int  # of all lines
+
+
+class Thinner(Protocol):
+    """Whoever knows which lines of plain text say no more than others."""
+
+    @property
+    def may_thin(self) -> bool:
+        """Whether enough is known by now."""
+        ...
+
+    def thinned(self, pieces: tuple[bytes, ...], /) -> Thinned | None:
+        """Return what is left of whole lines, cut anywhere; None: all of them. Any thread may ask."""
+        ...
 
 
 class Origin(NamedTuple):

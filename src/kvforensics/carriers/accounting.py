@@ -8,7 +8,7 @@ import polars as pl
 
 from kvforensics.carriers.selection import Selection
 from kvforensics.columns import in_calendar
-from kvforensics.records import RECORD_SCHEMA
+from kvforensics.records import LEFT_SCHEMA, RECORD_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 def accounted(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.DataFrame]:
-    """Yield frames of exactly `RECORD_SCHEMA`, and add them to the source's counters and damage."""
+    """Yield frames of exactly `RECORD_SCHEMA`, of thinned lines `LEFT_SCHEMA` too.
+
+    They are added to the source's counters and damage.
+    """
     selection = Selection(context)
-    names = RECORD_SCHEMA.names()
+    thin = RECORD_SCHEMA.names() + LEFT_SCHEMA.names()
     for given in frames:
         frame = given.with_columns(in_calendar(given["at"]))
+        names = thin if "left_out" in frame.columns else RECORD_SCHEMA.names()
         kept = selection.of(frame if frame.columns == names else frame.select(names))
         if kept.height:
             _count(kept, context.source)
@@ -30,7 +34,7 @@ def accounted(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.D
 
 
 def _count(frame: pl.DataFrame, source: Source) -> None:
-    source.records += frame.height
+    source.records += frame.height + (int(frame["left_out"].sum()) if "left_out" in frame.columns else 0)
     at = frame["at"]
     if at.null_count() < frame.height:
         times: Any = (at.min(), at.max())

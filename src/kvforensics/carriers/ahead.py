@@ -1,15 +1,20 @@
-"""The next item is made in a thread while the last one is used: reading and unpacking beside parsing."""
+"""Items that come are worked on in threads while others are used: reading and unpacking beside parsing."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from queue import Queue
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
 T = TypeVar("T")
+R = TypeVar("R")
+AT_ONCE = 2  # items that are worked on at the same time
 
 
 class _End:
@@ -54,3 +59,24 @@ def _make(source: Iterator[T], handed: Queue[T | _End], stopped: threading.Event
     except BaseException as raised:  # noqa: BLE001 - whoever uses the items has to see it, whatever it is
         error = raised
     handed.put(_End(error))
+
+
+def side_by_side(
+    items: Iterable[T], work: Callable[[T], R], may: Callable[[], bool]
+) -> Iterator[tuple[T, R | None]]:
+    """Yield items in order with what became of each, several worked on at once.
+
+    None became of those that came while there `may` no work begin.
+    """
+    waiting: deque[tuple[T, Future[R]]] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for item in items:
+            if not waiting and not may():
+                yield item, None
+                continue
+            waiting.append((item, threads.submit(work, item)))
+            if len(waiting) > AT_ONCE:
+                first, made = waiting.popleft()
+                yield first, made.result()
+        for first, made in waiting:
+            yield first, made.result()

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.carriers.ahead import ahead
+from kvforensics.carriers.ahead import ahead, side_by_side
 from kvforensics.carriers.carrier import Head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kvforensics.records import Source
+    from kvforensics.records import Source, Thinned, Thinner
 
 BLOCK_BYTES = 16 << 20
+FIRST_BYTES = 1 << 20  # of the first block: little is enough to learn from, so the others need not wait
 LINE_BYTES = 1 << 20  # of a longer line only this much is kept
 
 
@@ -167,10 +168,23 @@ class Blocks:
         for pieces, long in ahead(self._cuts()):
             yield from self._block(pieces, long)
 
+    def thinned(self, thinner: Thinner) -> Iterator[tuple[Block, Thinned | None]]:
+        """Yield the blocks, and what is left of each once lines that say no more than others are left out."""
+
+        def thin(given: tuple[tuple[bytes, ...], tuple[int, ...]]) -> Thinned | None:
+            pieces, long = given
+            return None if long else thinner.thinned(pieces)
+
+        for (pieces, long), found in side_by_side(ahead(self._cuts()), thin, lambda: thinner.may_thin):
+            for block in self._block(pieces, long):
+                if found is not None:
+                    block.counted(found.height)
+                yield block, found
+
     def _cuts(self) -> Iterator[tuple[tuple[bytes, ...], tuple[int, ...]]]:
         """Yield the bytes of blocks in pieces, and which of their lines were cut."""
         held: list[bytes] = []
-        size = 0
+        size, enough = 0, min(FIRST_BYTES, self.block_bytes)
         skipping = cut_first = False
         for piece in self.stream:
             chunk = piece
@@ -182,8 +196,9 @@ class Blocks:
                 skipping = False
             held.append(chunk)
             size += len(chunk)
-            if size < self.block_bytes:
+            if size < enough:
                 continue
+            enough = self.block_bytes
             rest = _after_last_line(held)
             if held:
                 yield cut(held, self.line_bytes, cut_first=cut_first)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kvforensics.carriers.blocks import Blocks
     from kvforensics.options import Options
-    from kvforensics.records import Origins, Source
+    from kvforensics.records import Origins, Source, Thinner
 
 HEAD_LINES = 200
 HEAD_ROWS = 4 * HEAD_LINES  # the empty ones among them
@@ -61,6 +61,7 @@ class Context:
     origins: Origins
     bounds: Bounds = field(default_factory=Bounds)  # of the whole journal, where a line tells them
     continuing: Continuing = field(default_factory=Continuing)
+    thinner: Thinner | None = None  # who may leave out lines of plain text
 
 
 class Carrier(Protocol):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics.columns import constant
-from kvforensics.records import RECORD_SCHEMA
+from kvforensics.records import LEFT_SCHEMA, RECORD_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,18 +41,19 @@ WORKING_SCHEMA = pl.Schema(
         "_local": pl.Datetime("us"),
     }
 )
-_FULL = {**RECORD_SCHEMA, **WORKING_SCHEMA}
+_MORE = {**WORKING_SCHEMA, **LEFT_SCHEMA}
+_FULL = {**RECORD_SCHEMA, **_MORE}
 
 
 def record_frame(context: Context, columns: Mapping[str, Any]) -> pl.DataFrame:
     """Build a record frame; columns that are missing are null, `source` is filled in.
 
-    `columns` maps names of `RECORD_SCHEMA` or working columns to series or lists of one length; `line`
-    and `message` are required. Types are cast, times must be UTC microseconds or datetimes.
+    `columns` maps names of `RECORD_SCHEMA`, `LEFT_SCHEMA` or working columns to series or lists of one
+    length; `line` and `message` are required. Types are cast, times must be UTC microseconds or datetimes.
     """
     height = len(columns["line"])
     made = {name: _column(name, columns.get(name), context, height) for name in RECORD_SCHEMA}
-    for name in WORKING_SCHEMA:
+    for name in _MORE:
         if name in columns:
             made[name] = _column(name, columns[name], context, height)
     return pl.DataFrame(made)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from kvforensics.options import Options
+    from kvforensics.records import Thinner
 
 HEAD_BYTES = 256 << 10
 UNREADABLE = "unreadable"
@@ -43,6 +44,10 @@ class OpenSource:
     context: Context
     blocks: Blocks
     loss: Loss  # what was missing at the end of the bytes
+
+    def thin_by(self, thinner: Thinner) -> None:
+        """Let lines of plain text be left out that say no more than others."""
+        self.context = replace(self.context, thinner=thinner)
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Yield frames of `RECORD_SCHEMA`."""

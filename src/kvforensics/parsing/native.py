@@ -16,6 +16,7 @@ from kvforensics import compiled
 from kvforensics.compiled import table
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import holds
+from kvforensics.records import Thinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,17 +59,9 @@ class Scanned(NamedTuple):
     lines: pl.DataFrame  # of each line its `run`, and `headed`: 1 where it was read and has a prefix, else 0
 
 
-class Thinned(NamedTuple):
-    """The lines that say more than others of their kind, and what was left out before each of them."""
-
-    rows: pl.Series
-    left_out: pl.Series  # lines
-    headed: pl.Series  # lines with a prefix among them
-
-
 def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> Scanned | None:
     """Read lines; None where only the expressions can."""
-    asked = _asked(texts, beginnings, layouts)
+    asked = _asked(beginnings, layouts) if len(texts) < MAX_ROWS else None
     found = None if asked is None else compiled.module().scan(texts.__arrow_c_stream__(None), *asked.programs)
     if asked is None or found is None:
         return None
@@ -80,23 +73,27 @@ def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[La
 
 
 def thin(
-    texts: pl.Series,
+    pieces: tuple[bytes, ...],
     beginnings: Sequence[Beginning],
     layouts: Sequence[Layout],
     may: Callable[[Layout], bool],
     gap_us: int,
 ) -> Thinned | None:
-    """Tell which lines to keep, where lines of some layouts may be left out if they say no more than others.
+    """Return what is left of lines where those of some layouts may go that say no more than others.
 
     What is kept tells the greatest values, the first and the last line of each layout and prefix between any
     two lines that no layout reads, where printed times go back, and where they leave a gap. None: keep all.
     """
-    asked = _asked(texts, beginnings, layouts)
+    asked = _asked(beginnings, layouts)
     if asked is None:
         return None
     words = bytes(map(may, asked.layouts))
-    found = compiled.module().thin(texts.__arrow_c_stream__(None), *asked.programs, words, gap_us)
-    return None if found is None else Thinned(*table(found, Thinned._fields))
+    found = compiled.module().thin(pieces, *asked.programs, words, gap_us)
+    if found is None:
+        return None
+    told, texts, height = found
+    rows, left_out, headed = table(told, ["row", "left_out", "left_headed"])
+    return Thinned(compiled.column(texts), rows, left_out, headed, height)
 
 
 class _Asked(NamedTuple):
@@ -106,12 +103,12 @@ class _Asked(NamedTuple):
     programs: tuple[tuple[Any, ...], tuple[Program, ...]]  # of beginnings, of layouts
 
 
-def _asked(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> _Asked | None:
+def _asked(beginnings: Sequence[Beginning], layouts: Sequence[Layout]) -> _Asked | None:
     """Return the programs of the scanner; None where it cannot read such lines."""
     forms = tuple(map(_form, beginnings))
     programs = [(layout, program) for layout in layouts if (program := _program(layout)) is not None]
     programs = programs[:MOST_LAYOUTS]
-    if compiled.module() is None or not programs or None in forms or len(texts) >= MAX_ROWS:
+    if compiled.module() is None or not programs or None in forms:
         return None
     return _Asked([layout for layout, _ in programs], (forms, tuple(program for _, program in programs)))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.columns import constant, is_one, without
+from kvforensics.columns import constant, without
 from kvforensics.events import BURST_GAP_US, SEEN_SCHEMA, EventBlock
 from kvforensics.parsing import native
 from kvforensics.parsing.clock import Clock
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from kvforensics.events import Event
     from kvforensics.parsing.heads import Heads, Known
     from kvforensics.parsing.layouts import Layout
-    from kvforensics.parsing.native import Scanned, Thinned
-    from kvforensics.records import Origins
+    from kvforensics.parsing.native import Scanned
+    from kvforensics.records import Origins, Thinned
 
 
 class Prepared(NamedTuple):
@@ -65,6 +65,7 @@ class Parser:
         self._index = source_index
         self._alike = alike
         self._source = source
+        self._begun = False  # whether any record was read
         self._lines = Source(source.path)  # what the lines tell of the source; it has it from `close` on
         self._clock = Clock(tz)
         self._heads = HeadReader(prefixes())
@@ -75,38 +76,25 @@ class Parser:
         """Read one block of records (`records.RECORD_SCHEMA`)."""
         return self.finish(self.prepare(frame))
 
-    def thinned(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a block without lines that say no more than others, and what was left out before each line.
+    @property
+    def may_thin(self) -> bool:
+        """Whether lines may be left out: only the scanner tells which, by layouts that this source has."""
+        wanted = bool(self._alike) and compiled.module() is not None
+        return wanted and self._begun and self._clock.is_even and self.knows_layouts
 
-        That is `left_out` (lines) and `left_headed` (those of them with a prefix). Any thread may ask.
+    def thinned(self, pieces: tuple[bytes, ...], /) -> Thinned | None:
+        """Return what is left of plain lines of one writer without those that say no more than others.
+
+        They have no times but those that they print. None: all of them are wanted. Any thread may ask.
         """
-        found = self._thin(frame)
-        if found is None:
-            nothing = constant("left_out", 0, pl.Int64(), frame.height)
-            return frame.hstack([nothing, nothing.alias("left_headed")])
-        kept = frame[found.rows]
-        # texts of their own, which do not hold on to the block's bytes
-        texts = pl.Series("message", kept["message"].to_list(), dtype=pl.String)
-        return kept.with_columns(texts, found.left_out.alias("left_out"), found.headed.alias("left_headed"))
-
-    def _thin(self, frame: pl.DataFrame) -> Thinned | None:
-        """Tell which lines say enough, where one writer's have no times but those that they print."""
-        known, height = self._heads.known, frame.height
-        if (
-            not height
-            or known.fraction_us is not None
-            or not self._clock.is_even
-            or not is_one(frame["origin"])
-        ):
-            return None
-        if frame["at"].null_count() < height or frame["extra"].null_count() < height:
+        known = self._heads.known
+        if known.fraction_us is not None:
             return None
 
         def may_go(layout: Layout) -> bool:
             return layout.kind in self._alike or layout.kind.startswith(KNOWN)
 
-        found = native.thin(frame["message"], known.beginnings, self._columnar.active, may_go, BURST_GAP_US)
-        return found if found is not None and len(found.rows) < height // 2 else None
+        return native.thin(pieces, known.beginnings, self._columnar.active, may_go, BURST_GAP_US)
 
     def prepare(self, frame: pl.DataFrame) -> Prepared:
         """Read what layouts read of a block (`records.RECORD_SCHEMA`, and what `thinned` adds)."""
@@ -138,6 +126,7 @@ class Parser:
         frame = prepared.frame
         if not frame.height:
             return EventBlock()
+        self._begun = True
         late = self._columnar.complete(prepared.parted, prepared.tried, prepared.scanned)
         left, headed = _without_late(prepared, late)
         inner = self._inner(prepared)
@@ -193,11 +182,6 @@ class Parser:
     def knows_layouts(self) -> bool:
         """Whether any layout is known yet; until then nothing is won by preparing blocks ahead."""
         return bool(self._columnar.active)
-
-    @property
-    def may_thin(self) -> bool:
-        """Whether lines may be left out: only the scanner tells which."""
-        return bool(self._alike) and compiled.module() is not None
 
     @property
     def is_between(self) -> bool:

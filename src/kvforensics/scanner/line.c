@@ -63,7 +63,7 @@ static const char *find(const char *text, const char *end, Text wanted) {
 
 /* A run goes on while lines begin alike. */
 static int begins_as_last(const Scan *scan, const char *text, size_t size, size_t width) {
-    return scan->last.size == width && size >= width && same(scan->last.text, text, width);
+    return scan->last_size == width && size >= width && same(scan->last, text, width);
 }
 
 /* Note the time of a line that begins a run; there is room for it. */
@@ -74,7 +74,8 @@ static void note_time(Scan *scan, const char *text, size_t size, size_t lead) {
         return;
     }
     PUSH(&scan->local, int64_t, micros);
-    scan->last = (Text){text, size};
+    scan->last_size = size <= sizeof scan->last ? size : 0;
+    memcpy(scan->last, text, scan->last_size);
 }
 
 /* How many of eight characters, the first in the lowest byte, are digits before the first that is none.

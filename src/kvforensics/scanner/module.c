@@ -1,7 +1,7 @@
 /* The module kvforensics._scan. Texts come in and columns go out through Arrow's C interfaces: nothing is copied. */
 #include "functions.h"
 
-enum { PROGRAM = 8 }; /* what compiled.py asks of this module */
+enum { PROGRAM = 9 }; /* what compiled.py asks of this module */
 
 /* A column or a table is a pair of capsules (schema, array). */
 static PyMethodDef methods[] = {
@@ -17,8 +17,9 @@ static PyMethodDef methods[] = {
      "lines: table of each line's place in local, and 1 where it is taken and has a prefix.\n"
      "None: the lines are for the expressions alone."},
     {"thin", thin, METH_VARARGS,
-     "thin(stream, forms, layouts, may, gap) -> table of the rows to keep, and what is left out before each, or None\n\n"
-     "may: a byte a layout; gap: microseconds; what is left out: lines, and lines with a prefix."},
+     "thin(pieces, forms, layouts, may, gap) -> (table, column, number of lines) or None\n\n"
+     "may: a byte a layout; gap: microseconds; table: the rows to keep, and what is left out before each: lines, and lines\n"
+     "with a prefix; column: the lines that are kept. None where they are not UTF-8, and where it cannot be told."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_scan", NULL, 0, methods, NULL, NULL, NULL, NULL};

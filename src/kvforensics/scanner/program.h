@@ -59,7 +59,8 @@ typedef struct {
     uint8_t beginnings[256];
     Bytes left, run, headed, local;
     int64_t rows;
-    Text last; /* the beginning of the last line that has a time */
+    char last[64]; /* the beginning of the last line that has a time */
+    size_t last_size;
     int odd;   /* a time that only the expressions may judge, or a control sequence of a terminal */
 } Scan;
 

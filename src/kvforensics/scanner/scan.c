@@ -32,7 +32,6 @@ static int keep(Scan *scan, const Line *line, uint32_t row) {
 static int scan_array(const struct ArrowArray *array, void *state) {
     Scan *scan = state;
     Line line;
-    scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
     if (!grow(&scan->run, 4 * (size_t)array->length) || !grow(&scan->headed, 8 * (size_t)array->length)) return 0;
     for (int64_t number = 0; number < array->length; number++) {
         int64_t place = array->offset + number;

@@ -1,6 +1,7 @@
 /* thin() finds the lines that say nothing which others do not: no greatest value, no first or last line, no gap in time.
    What lies between two lines that no layout reads is a stretch; only between those may anything happen. */
 #include "functions.h"
+#include "pieces.h"
 #include "program.h"
 
 #include <stddef.h>
@@ -21,7 +22,9 @@ typedef struct {
     Value *most[MAX_LAYOUTS];   /* their greatest values so far */
     Bytes seen;                 /* of the stretch: Alike * */
     Bytes kept, left, headed;   /* rows; lines left out before each, and how many of those have a prefix */
-    Bytes marks, heads;         /* of each row: whether it is kept, whether it has a prefix */
+    Bytes views, own;           /* their texts */
+    Bytes marks, heads, spots;  /* of each row: whether it is kept, whether it has a prefix, where it is */
+    Bytes joined;               /* lines that were cut */
     uint32_t stretch, rows;
     int64_t timed, timed_kept;  /* the last row with a time, and the last of those that is kept; -1 for none */
     int64_t time, time_kept;
@@ -96,33 +99,42 @@ static int take_line(Thin *thin, const Line *line) {
     return 1;
 }
 
-/* 1: done; 0: no memory; -1: a line is odd */
-static int thin_array(const struct ArrowArray *array, void *state) {
+/* 1: done; 0: no memory; -1: a line is odd, or there are too many */
+static int take_text(void *state, const char *text, size_t size, Spot spot) {
     Thin *thin = state;
     Line line;
-    size_t size, more = (size_t)array->length;
-    thin->scan->last = (Text){NULL, 0}; /* the texts of the last array are gone */
-    if (!grow(&thin->marks, more) || !grow(&thin->heads, more)) return 0;
-    memset(thin->marks.data + thin->marks.size, 0, more), memset(thin->heads.data + thin->heads.size, 0, more);
-    thin->marks.size += more, thin->heads.size += more;
-    for (int64_t place = array->offset; place < array->offset + array->length; place++) {
-        if (is_null(array, place)) return -1;
-        const char *text = text_at(array, place, &size);
-        if (!read_line(thin->scan, text, size, &line)) return 0;
-        if (thin->scan->odd) return -1;
-        if (!take_line(thin, &line)) return 0;
-    }
+    if (thin->rows == UINT32_MAX) return -1;
+    if (!grow(&thin->marks, 1) || !grow(&thin->heads, 1) || !grow(&thin->spots, sizeof spot)) return 0;
+    PUSH(&thin->marks, char, 0);
+    PUSH(&thin->heads, char, 0);
+    PUSH(&thin->spots, Spot, spot);
+    if (!read_line(thin->scan, text, size, &line)) return 0;
+    return thin->scan->odd ? -1 : take_line(thin, &line);
+}
+
+/* Keep a row's text, so that nothing of the bytes is held on to. 1: done; 0: no memory; -1: too much */
+static int keep_text(Thin *thin, const Texts *texts, uint32_t row) {
+    Spot spot = ((const Spot *)thin->spots.data)[row];
+    const Bytes *joined = &thin->joined;
+    const char *data = spot.buffer < texts->count ? texts->buffers[spot.buffer] : joined->data;
+    size_t size = (spot.buffer < texts->count ? (size_t)texts->sizes[spot.buffer] : joined->size) - spot.start;
+    const char *text = data + spot.start, *end = memchr(text, '\n', size);
+    if (end != NULL) size = (size_t)(end - text);
+    if (size > 0 && text[size - 1] == '\r') size--;
+    if (thin->own.size + size > INT32_MAX) return -1;
+    if (!grow(&thin->own, size) || !add_view(&thin->views, text, size, (Spot){0, (uint32_t)thin->own.size})) return 0;
+    if (size > 0) memcpy(thin->own.data + thin->own.size, text, size);
+    thin->own.size += size;
     return 1;
 }
 
 /* 1: done; 0: no memory; -1: it cannot be told */
-static int thin_stream(Thin *thin, struct ArrowArrayStream *stream) {
+static int thin_lines(Thin *thin, const Texts *texts) {
     thin->stretch = 1, thin->timed = thin->timed_kept = -1;
-    int done = each_text(stream, thin_array, thin);
-    if (done != 1) return done;
-    end_stretch(thin);
+    int done = each_line(texts, &thin->joined, take_text, thin);
+    if (done == 1) end_stretch(thin);
     int64_t left = 0, headed = 0;
-    for (uint32_t row = 0; row < thin->rows; row++) {
+    for (uint32_t row = 0; done == 1 && row < thin->rows; row++) {
         if (!thin->marks.data[row]) {
             left++, headed += thin->heads.data[row];
             continue;
@@ -132,19 +144,30 @@ static int thin_stream(Thin *thin, struct ArrowArrayStream *stream) {
         PUSH(&thin->left, int64_t, left);
         PUSH(&thin->headed, int64_t, headed);
         left = headed = 0;
+        done = keep_text(thin, texts, row);
     }
-    return 1;
+    return done;
 }
 
 static PyObject *result_of(Thin *thin) {
     Column columns[] = {{"I", &thin->kept, NULL, 0}, {"l", &thin->left, NULL, 0}, {"l", &thin->headed, NULL, 0}};
-    return table(columns, 3, (int64_t)(thin->kept.size / 4));
+    int64_t count = (int64_t)(thin->kept.size / 4);
+    PyObject *none = PyTuple_New(0);
+    Texts *texts = none == NULL ? NULL : new_texts(none);
+    Py_XDECREF(none);
+    if (texts == NULL) return NULL;
+    PyObject *column = text_column(&thin->views, count, texts, &thin->own);
+    thin->views = thin->own = (Bytes){0};
+    PyObject *rows = column == NULL ? NULL : table(columns, 3, count);
+    if (rows == NULL) return Py_XDECREF(column), NULL;
+    return Py_BuildValue("(NNI)", rows, column, thin->rows);
 }
 
 static void free_thin(Thin *thin) {
     for (int place = 0; place < MAX_LAYOUTS; place++) free(thin->alike[place]), free(thin->most[place]);
     free(thin->seen.data), free(thin->kept.data), free(thin->left.data), free(thin->headed.data);
-    free(thin->marks.data), free(thin->heads.data);
+    free(thin->views.data), free(thin->own.data), free(thin->joined.data);
+    free(thin->marks.data), free(thin->heads.data), free(thin->spots.data);
     free_scan(thin->scan);
 }
 
@@ -162,23 +185,24 @@ static int read_may(Thin *thin, PyObject *may) {
 }
 
 PyObject *thin(PyObject *module, PyObject *args) {
-    PyObject *capsule, *forms, *layouts, *may, *result = NULL;
+    PyObject *pieces, *forms, *layouts, *may, *result = NULL;
     long long gap;
     (void)module;
     let_go();
-    if (!PyArg_ParseTuple(args, "OO!O!SL", &capsule, &PyTuple_Type, &forms, &PyTuple_Type, &layouts, &may, &gap)) return NULL;
-    struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
-    if (stream == NULL) return NULL;
+    if (!PyArg_ParseTuple(args, "OO!O!SL", &pieces, &PyTuple_Type, &forms, &PyTuple_Type, &layouts, &may, &gap)) return NULL;
+    Texts *texts = new_texts(pieces);
+    if (texts == NULL) return NULL;
     Thin made = {.scan = calloc(1, sizeof(Scan)), .gap = gap};
-    if (made.scan == NULL) return PyErr_NoMemory();
+    if (made.scan == NULL) return free_texts(texts), PyErr_NoMemory();
     if (read_program(made.scan, forms, layouts) && read_may(&made, may)) {
         int done = -1;
         Py_BEGIN_ALLOW_THREADS
-        if (made.tails <= MAX_TAILS) done = thin_stream(&made, stream);
+        if (made.tails <= MAX_TAILS) done = thin_lines(&made, texts);
         Py_END_ALLOW_THREADS
         if (done == 0) PyErr_NoMemory();
         else result = done < 0 ? Py_NewRef(Py_None) : result_of(&made);
     }
     free_thin(&made);
+    free_texts(texts);
     return result;
 }
