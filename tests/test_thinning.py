@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
+from datetime import datetime
 from itertools import cycle
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from kvforensics import compiled
 from kvforensics.analysis import analyse
 from kvforensics.carriers.opening import open_stream
-from kvforensics.intake import Floods, Intake, take_in
+from kvforensics.intake import Floods, Intake, read, take_in
 from kvforensics.options import Options
 from kvforensics.parsing import Parser
 from kvforensics.parsing.kinds import kinds
@@ -152,6 +153,32 @@ def test_most_of_an_even_log_is_left_out():
     assert thin.left_headed.sum() == thin.left_out.sum()
     lines = data.decode().splitlines()
     assert thin.texts.to_list() == [lines[row] for row in thin.rows]
+
+
+@needs_scanner
+@pytest.mark.parametrize(
+    "columns", [{}, {"at": [datetime(2026, 1, 1)]}, {"origin": [0, 1]}, {"extra": ["{}"]}]
+)
+def test_records_are_thinned_where_one_writer_has_no_other_times(columns):
+    lines = 50 * messages([(line, "", 0, False) for line in LINES])
+    columns = {name: values * (len(lines) // len(values)) for name, values in columns.items()}
+    whole = frame(lines, **columns)
+    thin = thinner().thinned_frame(whole)
+    if columns:
+        assert thin is None
+        return
+    assert thin.height < 0.1 * whole.height
+    assert thin.height + thin["left_out"].sum() == whole.height
+    assert thin["message"].to_list() == [lines[line - 1] for line in thin["line"]]
+
+
+@needs_scanner
+def test_two_logs_are_thinned_and_nothing_else_changes(tmp_path):
+    lines = messages([(line, tag, 1, False) for tag in TAGS for line in (*LINES, *RARE)] * 60)
+    for number, part in enumerate((lines[: len(lines) // 2], lines[len(lines) // 2 :])):
+        (tmp_path / f"{number}.log").write_bytes(written(part, [b"\n"]))
+    whole, thin = (read([str(tmp_path)], Options(load=load)) for load in (True, False))
+    assert told(whole) == told(thin)
 
 
 @needs_scanner

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.carriers import History, expand, open_source, reading_order
+from kvforensics.carriers import History, expand, open_source, reading_order, side_by_side
 from kvforensics.errors import InputError, NothingReadableError
 from kvforensics.launches.kinds import RANK_BEGINS, UNIT_GONE, UNIT_START
 from kvforensics.launches.services import relevant
@@ -122,7 +122,10 @@ def _read_one(index: int, options: Options, intake: Intake, history: History | N
         opened.thin_by(parser)
         frames = iter(opened)
     else:  # which wants to know every record
-        frames = history.fresh(opened, opened.source)
+        fresh = side_by_side(
+            history.fresh(opened, opened.source), parser.thinned_frame, lambda: parser.may_thin
+        )
+        frames = (frame if thin is None else thin for frame, thin in fresh)
     take_in(frames, parser, floods, intake)
     intake.add(parser.close(), floods)
     intake.events += floods.close()

@@ -4,8 +4,9 @@
 iterating gives frames of `records.RECORD_SCHEMA`, block by block, in bounded memory.
 """
 
+from kvforensics.carriers.ahead import side_by_side
 from kvforensics.carriers.expand import expand
 from kvforensics.carriers.history import History, reading_order
 from kvforensics.carriers.opening import OpenSource, open_source
 
-__all__ = ["History", "OpenSource", "expand", "open_source", "reading_order"]
+__all__ = ["History", "OpenSource", "expand", "open_source", "reading_order", "side_by_side"]

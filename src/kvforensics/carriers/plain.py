@@ -40,11 +40,8 @@ class Plain:
 
 def _frame(block: Block, thinned: Thinned | None, context: Context, origin: int) -> pl.DataFrame:
     if thinned is None:
-        lines: dict[str, Any] = {
-            "line": block.numbers(),
-            "message": block.text(),
-            "damage": block.damage(),
-        }
+        text = block.text()  # first: it counts the lines by the way
+        lines: dict[str, Any] = {"line": block.numbers(), "message": text, "damage": block.damage()}
     else:
         lines = {
             "line": thinned.rows.cast(pl.Int64) + block.line,

@@ -73,7 +73,7 @@ def scan(texts: pl.Series, beginnings: Sequence[Beginning], layouts: Sequence[La
 
 
 def thin(
-    pieces: tuple[bytes, ...],
+    lines: tuple[bytes, ...] | pl.Series,
     beginnings: Sequence[Beginning],
     layouts: Sequence[Layout],
     may: Callable[[Layout], bool],
@@ -83,17 +83,20 @@ def thin(
 
     What is kept tells the greatest values, the first and the last line of each layout and prefix between any
     two lines that no layout reads, where printed times go back, and where they leave a gap. None: keep all.
+    The lines are a column, or bytes that are cut anywhere.
     """
     asked = _asked(beginnings, layouts)
     if asked is None:
         return None
     words = bytes(map(may, asked.layouts))
-    found = compiled.module().thin(pieces, *asked.programs, words, gap_us)
+    given = lines.__arrow_c_stream__(None) if isinstance(lines, pl.Series) else lines
+    found = compiled.module().thin(given, *asked.programs, words, gap_us)
     if found is None:
         return None
     told, texts, height = found
     rows, left_out, headed = table(told, ["row", "left_out", "left_headed"])
-    return Thinned(compiled.column(texts), rows, left_out, headed, height)
+    kept = lines.gather(rows) if isinstance(lines, pl.Series) else compiled.column(texts)
+    return Thinned(kept, rows, left_out, headed, height)
 
 
 class _Asked(NamedTuple):

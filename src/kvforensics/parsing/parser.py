@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from kvforensics import compiled
-from kvforensics.columns import constant, without
+from kvforensics.columns import constant, is_one, without
 from kvforensics.events import BURST_GAP_US, SEEN_SCHEMA, EventBlock
 from kvforensics.parsing import native
 from kvforensics.parsing.clock import Clock
@@ -82,8 +82,8 @@ class Parser:
         wanted = bool(self._alike) and compiled.module() is not None
         return wanted and self._begun and self._clock.is_even and self.knows_layouts
 
-    def thinned(self, pieces: tuple[bytes, ...], /) -> Thinned | None:
-        """Return what is left of plain lines of one writer without those that say no more than others.
+    def thinned(self, lines: tuple[bytes, ...] | pl.Series, /) -> Thinned | None:
+        """Return what is left of one writer's lines without those that say no more than others.
 
         They have no times but those that they print. None: all of them are wanted. Any thread may ask.
         """
@@ -94,7 +94,21 @@ class Parser:
         def may_go(layout: Layout) -> bool:
             return layout.kind in self._alike or layout.kind.startswith(KNOWN)
 
-        return native.thin(pieces, known.beginnings, self._columnar.active, may_go, BURST_GAP_US)
+        return native.thin(lines, known.beginnings, self._columnar.active, may_go, BURST_GAP_US)
+
+    def thinned_frame(self, frame: pl.DataFrame) -> pl.DataFrame | None:
+        """Return what is left of a frame of records (`LEFT_SCHEMA` too), likewise."""
+        height = frame.height
+        nothing = min(frame["at"].null_count(), frame["extra"].null_count())
+        if not height or nothing < height or not is_one(frame["origin"]):
+            return None
+        found = self.thinned(frame["message"])
+        if found is None:
+            return None
+        # texts of their own, which do not hold on to the block's bytes
+        texts = pl.Series("message", found.texts.to_list(), dtype=pl.String)
+        left = (found.left_out.alias("left_out"), found.left_headed.alias("left_headed"))
+        return frame[found.rows].with_columns(texts, *left)
 
     def prepare(self, frame: pl.DataFrame) -> Prepared:
         """Read what layouts read of a block (`records.RECORD_SCHEMA`, and what `thinned` adds)."""

@@ -17,9 +17,10 @@ static PyMethodDef methods[] = {
      "lines: table of each line's place in local, and 1 where it is taken and has a prefix.\n"
      "None: the lines are for the expressions alone."},
     {"thin", thin, METH_VARARGS,
-     "thin(pieces, forms, layouts, may, gap) -> (table, column, number of lines) or None\n\n"
+     "thin(pieces or stream, forms, layouts, may, gap) -> (table, column, number of lines) or None\n\n"
      "may: a byte a layout; gap: microseconds; table: the rows to keep, and what is left out before each: lines, and lines\n"
-     "with a prefix; column: the lines that are kept. None where they are not UTF-8, and where it cannot be told."},
+     "with a prefix; column: the lines of pieces that are kept, None of a stream.\n"
+     "None where they are not UTF-8, and where it cannot be told."},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_scan", NULL, 0, methods, NULL, NULL, NULL, NULL};

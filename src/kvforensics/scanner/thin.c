@@ -128,10 +128,22 @@ static int keep_text(Thin *thin, const Texts *texts, uint32_t row) {
     return 1;
 }
 
-/* 1: done; 0: no memory; -1: it cannot be told */
-static int thin_lines(Thin *thin, const Texts *texts) {
+/* 1: done; 0: no memory; -1: a line is odd */
+static int take_array(const struct ArrowArray *array, void *state) {
+    size_t size;
+    int done = 1;
+    for (int64_t place = array->offset; done == 1 && place < array->offset + array->length; place++) {
+        if (is_null(array, place)) return -1;
+        const char *text = text_at(array, place, &size);
+        done = take_text(state, text, size, (Spot){0, 0});
+    }
+    return done;
+}
+
+/* Look at lines that lie in `texts`, or else come as a stream. 1: done; 0: no memory; -1: it cannot be told */
+static int thin_lines(Thin *thin, const Texts *texts, struct ArrowArrayStream *stream) {
     thin->stretch = 1, thin->timed = thin->timed_kept = -1;
-    int done = each_line(texts, &thin->joined, take_text, thin);
+    int done = texts != NULL ? each_line(texts, &thin->joined, take_text, thin) : each_text(stream, take_array, thin);
     if (done == 1) end_stretch(thin);
     int64_t left = 0, headed = 0;
     for (uint32_t row = 0; done == 1 && row < thin->rows; row++) {
@@ -144,21 +156,26 @@ static int thin_lines(Thin *thin, const Texts *texts) {
         PUSH(&thin->left, int64_t, left);
         PUSH(&thin->headed, int64_t, headed);
         left = headed = 0;
-        done = keep_text(thin, texts, row);
+        if (texts != NULL) done = keep_text(thin, texts, row);
     }
     return done;
 }
 
-static PyObject *result_of(Thin *thin) {
-    Column columns[] = {{"I", &thin->kept, NULL, 0}, {"l", &thin->left, NULL, 0}, {"l", &thin->headed, NULL, 0}};
-    int64_t count = (int64_t)(thin->kept.size / 4);
+/* The column of the texts that were kept. */
+static PyObject *kept_texts(Thin *thin) {
     PyObject *none = PyTuple_New(0);
     Texts *texts = none == NULL ? NULL : new_texts(none);
     Py_XDECREF(none);
     if (texts == NULL) return NULL;
-    PyObject *column = text_column(&thin->views, count, texts, &thin->own);
+    PyObject *column = text_column(&thin->views, (int64_t)(thin->views.size / 16), texts, &thin->own);
     thin->views = thin->own = (Bytes){0};
-    PyObject *rows = column == NULL ? NULL : table(columns, 3, count);
+    return column;
+}
+
+static PyObject *result_of(Thin *thin, int with_texts) {
+    Column columns[] = {{"I", &thin->kept, NULL, 0}, {"l", &thin->left, NULL, 0}, {"l", &thin->headed, NULL, 0}};
+    PyObject *column = with_texts ? kept_texts(thin) : Py_NewRef(Py_None);
+    PyObject *rows = column == NULL ? NULL : table(columns, 3, (int64_t)(thin->kept.size / 4));
     if (rows == NULL) return Py_XDECREF(column), NULL;
     return Py_BuildValue("(NNI)", rows, column, thin->rows);
 }
@@ -185,24 +202,25 @@ static int read_may(Thin *thin, PyObject *may) {
 }
 
 PyObject *thin(PyObject *module, PyObject *args) {
-    PyObject *pieces, *forms, *layouts, *may, *result = NULL;
+    PyObject *given, *forms, *layouts, *may, *result = NULL;
     long long gap;
     (void)module;
     let_go();
-    if (!PyArg_ParseTuple(args, "OO!O!SL", &pieces, &PyTuple_Type, &forms, &PyTuple_Type, &layouts, &may, &gap)) return NULL;
-    Texts *texts = new_texts(pieces);
-    if (texts == NULL) return NULL;
+    if (!PyArg_ParseTuple(args, "OO!O!SL", &given, &PyTuple_Type, &forms, &PyTuple_Type, &layouts, &may, &gap)) return NULL;
+    Texts *texts = PyTuple_Check(given) ? new_texts(given) : NULL;
+    struct ArrowArrayStream *stream = PyTuple_Check(given) ? NULL : PyCapsule_GetPointer(given, "arrow_array_stream");
+    if (texts == NULL && stream == NULL) return NULL;
     Thin made = {.scan = calloc(1, sizeof(Scan)), .gap = gap};
-    if (made.scan == NULL) return free_texts(texts), PyErr_NoMemory();
-    if (read_program(made.scan, forms, layouts) && read_may(&made, may)) {
+    if (made.scan == NULL) PyErr_NoMemory();
+    else if (read_program(made.scan, forms, layouts) && read_may(&made, may)) {
         int done = -1;
         Py_BEGIN_ALLOW_THREADS
-        if (made.tails <= MAX_TAILS) done = thin_lines(&made, texts);
+        if (made.tails <= MAX_TAILS) done = thin_lines(&made, texts, stream);
         Py_END_ALLOW_THREADS
         if (done == 0) PyErr_NoMemory();
-        else result = done < 0 ? Py_NewRef(Py_None) : result_of(&made);
+        else result = done < 0 ? Py_NewRef(Py_None) : result_of(&made, texts != NULL);
     }
     free_thin(&made);
-    free_texts(texts);
+    if (texts != NULL) free_texts(texts);
     return result;
 }
