@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from kvforensics.events import Event
 from kvforensics.launches import Config, Launch, Memory, Pool, Requests, VersionRange

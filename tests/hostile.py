@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import polars as pl
+from msgspec.structs import replace
 
 from kvforensics.analysis import Analysis, Coverage, Damaged, Service, Shape
 from kvforensics.changes import Change

@@ -1,10 +1,10 @@
 """The whole pipeline on real logs: the launches of every sample."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kvforensics.analysis import analyse
 from kvforensics.errors import NoLaunchError, NothingReadableError, UsageError

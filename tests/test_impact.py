@@ -1,8 +1,7 @@
 """What restarts cost, and the part that edits without effect caused."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kvforensics.analysis import Service
 from kvforensics.changes import Change

@@ -1,8 +1,7 @@
 """Where the memory went: four parts that add up, or nothing."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kvforensics.memory_parts import memory_parts
 from kvforensics.sizing import reconcile

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from kvforensics.analysis import Analysis, Coverage, Service, Shape, analyse
 from kvforensics.errors import KvforensicsError, UsageError

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from kvforensics.verdicts.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """An unknown line shape in the whole input."""
 
     shape: str
@@ -31,8 +31,7 @@ class Shape:
     first: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Damaged:
+class Damaged(Struct, frozen=True):
     """One kind of damage in the whole input."""
 
     kind: str
@@ -40,8 +39,7 @@ class Damaged:
     first: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How much of the input was understood: understood + unknown == records."""
 
     records: int
@@ -51,8 +49,7 @@ class Coverage:
     damaged: tuple[Damaged, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """One server's history. `launches` are in time order; `verdicts` hold the changes."""
 
     id: str
@@ -65,8 +62,7 @@ class Service:
     trail: tuple[Event, ...] = ()  # what belongs to no launch: sudo edits, restarts, reloads
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """Everything known about the inputs."""
 
     sources: tuple[Source, ...]

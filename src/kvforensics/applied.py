@@ -6,8 +6,9 @@ process, and only another line says so. Sources: the order of lines in SGLang 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.settings import attention_groups, normalise, same
 
@@ -30,8 +31,7 @@ DIVIDED = frozenset({"chunked_prefill_size", "max_running_requests"})  # over at
 _ENGINE_DECIDES = (None, "auto")
 
 
-@dataclass(slots=True)
-class Applied:
+class Applied(Struct):
     """Settings of one launch, named as its release names them."""
 
     values: dict[str, Any]  # what applied

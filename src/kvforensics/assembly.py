@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from kvforensics import config_sources, findings, launches, verdicts
 from kvforensics.analysis import Analysis, Coverage, Damaged, Service, Shape

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.applied import DIVIDED, Applied, applied, share
 from kvforensics.knowledge.knobs import is_drawn, is_filled
@@ -23,8 +24,7 @@ _BOUND_BY_POOL = frozenset({"max_total_tokens", "max_running_requests"})  # a cu
 _NOTHING = (None, False, "", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One setting that differs, before any judgement. Launch ids name launches of one service."""
 
     from_launch: str

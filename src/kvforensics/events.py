@@ -7,10 +7,10 @@ plus the columns that the grammar names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,8 +55,7 @@ class Ranks(NamedTuple):
 NO_RANKS = Ranks()
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One rare fact. `fields` holds what the grammar's columns say, with units in their names."""
 
     kind: str
@@ -72,8 +71,7 @@ class Event:
     text: str | None = None  # the line itself (redacted, at most 4,096 characters), for evidence
 
 
-@dataclass(slots=True)
-class ShapeCount:
+class ShapeCount(Struct):
     """An unknown line shape: how often, and where first."""
 
     shape: str
@@ -82,8 +80,7 @@ class ShapeCount:
     first_line: int
 
 
-@dataclass(slots=True)
-class EventBlock:
+class EventBlock(Struct):
     """What one block of records said: rare events in line order, hot frames by kind, coverage."""
 
     rare: list[Event] = field(default_factory=list)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kvforensics.analysis import Service
     from kvforensics.verdicts.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Impact:
+class Impact(Struct, frozen=True):
     """Seconds without a ready server, from the launches whose downtime the log tells."""
 
     downtime_s: float  # all known restarts together

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvforensics import compiled
 from kvforensics.carriers import History, expand, open_source, reading_order, side_by_side
@@ -45,8 +46,7 @@ OTHER_SHAPES = "(other shapes)"
 _MARKS = UNIT_START | UNIT_GONE | RANK_BEGINS | {"server_args", "summary", "ready", "kernel_oom_kill"}
 
 
-@dataclass(slots=True)
-class Intake:
+class Intake(Struct):
     """What the inputs held."""
 
     sources: list[Source] = field(default_factory=list)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kvforensics.launches import Launch
     from kvforensics.sizing.budget import Budget
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryParts:
+class MemoryParts(Struct, frozen=True):
     """One GPU's memory in GiB; the four parts add up to what was free before loading."""
 
     weights_gib: float

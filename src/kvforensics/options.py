@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Everything is optional; the defaults read all of every input."""
 
     units: tuple[str, ...] = ()  # systemd units or containers; `.service` may be left out, globs work
@@ -21,8 +21,6 @@ class Options:
     tz: str = "UTC"  # zone of times that carry none: an IANA name or an offset such as +02:00
     carrier: str | None = None  # read every input as this carrier (contract's names) instead of detecting it
     config: str | None = None  # a unit file, compose file … handed in as the source of settings
-    load: bool = (
-        True  # keep what the scheduler logs over time; without it only what a launch's lines add up to
-    )
+    load: bool = True  # keep what schedulers log over time; without it only what a launch's lines add up to
     progress: Callable[[str, int, int | None], None] | None = None  # path, bytes read, bytes in all if known
     warn: Callable[[str], None] | None = None  # told why an input was left out

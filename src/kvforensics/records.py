@@ -7,10 +7,10 @@ lines carries one small integer for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import polars as pl
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -96,8 +96,7 @@ class Origins:
         return len(self._all)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a fact stands in the input."""
 
     path: str  # as the user typed it; a member of an archive is archive.tar!member
@@ -105,8 +104,7 @@ class Place:
     cursor: str | None = None  # journal cursor
 
 
-@dataclass(slots=True)
-class Source:
+class Source(Struct):
     """One input and what was counted while it was read; counters grow, the rest is fixed on opening."""
 
     path: str
@@ -131,8 +129,7 @@ class Source:
             known.first_line = min(known.first_line, line)
 
 
-@dataclass(slots=True)
-class Damage:
+class Damage(Struct):
     """How often one kind of damage was met in a source, and where first."""
 
     kind: str

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvforensics.errors import UsageError
 from kvforensics.records import Origins
@@ -229,8 +231,10 @@ def _rewrite(value: _T, change: Callable[[str], str]) -> _T:
 def _walk(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: _walk(getattr(value, f.name), change) for f in fields(value)})
+    if isinstance(value, Struct):
+        return replace(
+            value, **{name: _walk(getattr(value, name), change) for name in value.__struct_fields__}
+        )
     if isinstance(value, Mapping):
         return {_walk(key, change): _walk(each, change) for key, each in value.items()}
     if isinstance(value, tuple):

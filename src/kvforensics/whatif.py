@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.selection import launch as launch_of
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from kvforensics.launches import Launch
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(Struct, frozen=True):
     """An answer about one launch: a prediction, solutions, or the reason why there is neither."""
 
     service: str

@@ -1,9 +1,9 @@
 """The report page in a real browser: alone on the network, quiet, and all its parts at work."""
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from kvforensics.report.html import html
 

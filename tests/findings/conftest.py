@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kvforensics.findings import CATALOGUE, find
 from kvforensics.launches.history import ServiceHistory

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.build import failed, launch
 
 from kvforensics.launches import Config

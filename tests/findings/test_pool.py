@@ -1,7 +1,7 @@
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 from tests.build import event, incident, launch, pool
 
 from kvforensics.launches import Requests

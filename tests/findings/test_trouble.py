@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.build import event, failed, launch
 
 from kvforensics.records import Place

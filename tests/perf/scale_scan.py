@@ -13,10 +13,10 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from tests.scan.logs import decoding, starts, unit_log
 
 from kvforensics.options import Options

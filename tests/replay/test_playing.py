@@ -8,12 +8,12 @@ import pty
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests import hostile
 
 from kvforensics.analysis import analyse

@@ -1,11 +1,11 @@
 """The postmortem: sections, figures that the log proves, and Markdown that a parser reads as meant."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
+from msgspec.structs import replace
 from tests import hostile
 
 from kvforensics.report.markdown import markdown

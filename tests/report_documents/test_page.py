@@ -2,11 +2,11 @@
 
 import json
 import re
-from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 from tests import hostile
 
 from kvforensics.report import picture, timeline_json

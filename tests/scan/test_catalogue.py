@@ -47,7 +47,7 @@ def test_the_catalogues_timeline_is_that_of_the_raw_logs(fleet):
 
 
 def test_one_services_timeline_is_that_of_the_raw_logs(fleet):
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from kvforensics import selection
 

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.build import GIB, event, incident, launch, pool
 
 from kvforensics.errors import PredictionRefusedError, UsageError

@@ -1,9 +1,8 @@
 """The rule against a server that is simulated: what it would really allocate, printed with two decimals."""
 
-from dataclasses import replace
-
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.build import GIB, launch, pool
 
 from kvforensics.errors import PredictionRefusedError

@@ -1,7 +1,6 @@
 """Which launch is held against which."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.build import launch
 
 from kvforensics.launches.history import ServiceHistory

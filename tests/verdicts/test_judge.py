@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.build import MLA, event, failed, incident, launch, pool
 
 from kvforensics.changes import Change, diff

@@ -7,10 +7,11 @@ NOT-AN-INPUT is `no_op_for_pool` where people take the setting for a pool settin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from tests.build import MLA, event, failed, launch, pool
 
 from kvforensics.changes import diff

@@ -1,9 +1,8 @@
 """What no pair of launches may ever be told, whatever its figures are."""
 
-from dataclasses import replace
-
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.build import GIB, event, launch, pool
 
 from kvforensics.changes import diff

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics import compiled
 from kvforensics.carriers.ahead import ahead, side_by_side
@@ -134,8 +134,7 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-@dataclass(slots=True)
-class Blocks:
+class Blocks(Struct):
     """The blocks of one source, to be iterated once.
 
     Iterate for `Block`s; a carrier whose records are not lines takes `chunks()` instead. Either way the
@@ -147,7 +146,7 @@ class Blocks:
     head: Head = field(default_factory=lambda: Head.of(b""))
     block_bytes: int = BLOCK_BYTES
     line_bytes: int = LINE_BYTES
-    _line: int = field(default=1, init=False)
+    _line: int = 1
 
     def start_at(self, line: int) -> None:
         """Give the next line this number; for bytes that go on where others ended."""

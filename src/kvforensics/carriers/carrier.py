@@ -7,8 +7,9 @@ counting are stages that every carrier shares (`opening.OpenSource`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from kvforensics.carriers.continuing import Continuing
 from kvforensics.carriers.times import Bounds
@@ -27,8 +28,7 @@ HEAD_ROWS = 4 * HEAD_LINES  # the empty ones among them
 HEAD_LINE_BYTES = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """The beginning of a decompressed source, for detection.
 
     `lines` are its first 200 non-empty lines without line ends, each cut at 8 KiB; `data` the bytes
@@ -51,8 +51,7 @@ class Head:
         return cls(data, tuple(lines))
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What a carrier needs beside the bytes. `source` is where damage without a record is counted."""
 
     index: int  # of the source in the run

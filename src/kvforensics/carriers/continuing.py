@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class Continuing:
+class Continuing(Struct):
     """Says whether this reading goes on from an earlier one, and whether a later one may go on from it.
 
     A stage that still held something back at the end, or that had not seen enough to make its choice, says

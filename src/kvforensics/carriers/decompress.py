@@ -6,8 +6,9 @@ import bz2
 import lzma
 import sys
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -80,8 +81,7 @@ _MAGICS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
 _ERRORS = (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError, zstd.ZstdError)
 
 
-@dataclass(slots=True)
-class Loss:
+class Loss(Struct):
     """Set when a stream ended before its end: `truncated`, `corrupt` or `decompression bomb`."""
 
     reason: str | None = None

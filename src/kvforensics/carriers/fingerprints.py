@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics import compiled
 from kvforensics.carriers.prefixed import ANSI
@@ -30,8 +30,7 @@ _LONG = 7500  # characters that are compared: syslog cuts a message at 8 KiB
 _ANY_BLOB = pl.lit(0, dtype=pl.UInt64)
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Struct, frozen=True):
     """What an input tells of its records."""
 
     bases: tuple[str, ...]  # of BASES, the first is the one that orders it
@@ -57,8 +56,7 @@ class Knowledge:
         return self.carrier in _RELAYS and other.carrier in _JOURNALS
 
 
-@dataclass(frozen=True, slots=True)
-class Common:
+class Common(Struct, frozen=True):
     """What two inputs both tell, by which their records are compared."""
 
     basis: str

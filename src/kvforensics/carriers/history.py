@@ -15,11 +15,11 @@ in temporary files. Only those that overlap in time are looked at, one chunk aft
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics.carriers.archive import split_member
 from kvforensics.carriers.fingerprints import BASES, SECOND_US, Fingerprints, Knowledge
@@ -74,8 +74,7 @@ def by_knowledge(carriers: Sequence[str | None]) -> list[int]:
 _Span: TypeAlias = tuple[int, int]
 
 
-@dataclass(slots=True)
-class _Input:
+class _Input(Struct):
     """The fingerprints of one input, in chunks that know their span."""
 
     knowledge: Knowledge

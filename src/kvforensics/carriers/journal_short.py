@@ -8,11 +8,11 @@ The family: `short`, `short-precise`, `-iso`, `-iso-precise`, `-full`, `-unix`, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics.carriers.frames import MORE_MAYBE, record_frame
 from kvforensics.carriers.journal_prefix import Matcher, is_hostless, is_record, origin_of
@@ -88,8 +88,7 @@ def _lines(block: Block) -> pl.DataFrame:
     return pl.DataFrame([block.numbers(), text, damage])
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     context: Context
     matcher: Matcher
     hostless: bool

@@ -6,10 +6,10 @@ columns `at` (UTC), `_local` (no zone), `_wall` (no year) or `mono`. Seen with s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics.carriers.months import month
 from kvforensics.carriers.zones import abbreviation_offset, fixed_offset
@@ -23,8 +23,7 @@ _SECOND = len("2026-11-30T18:23:14")
 _LAST_SECOND = 1 << 35  # about systemd's bound of a valid time
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(Struct, frozen=True):
     """One form of time stamp; `pattern` stands at the beginning of a line, without the space that follows."""
 
     name: str

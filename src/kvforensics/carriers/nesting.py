@@ -8,11 +8,11 @@ stands nearer to the program.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec.structs import replace
 
 from kvforensics import compiled
 from kvforensics.carriers.blocks import Block, Blocks, cut

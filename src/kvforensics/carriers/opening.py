@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvforensics.carriers import detection
 from kvforensics.carriers.accounting import accounted
@@ -35,8 +37,7 @@ HEAD_BYTES = 256 << 10
 UNREADABLE = "unreadable"
 
 
-@dataclass(slots=True)
-class OpenSource:
+class OpenSource(Struct):
     """An input whose carrier is known. Iterate once for its record frames; `source` counts while you do."""
 
     source: Source

@@ -8,10 +8,10 @@ the pieces stay in order, so they wait until the message is whole, within `GAP_R
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics.carriers.blocks import LINE_BYTES, cut_text
 from kvforensics.carriers.frames import MORE_CERTAIN, MORE_MAYBE, MORE_NO, MORE_RAW, MORE_SOON
@@ -42,8 +42,7 @@ def rejoined(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Da
         yield rest
 
 
-@dataclass(slots=True)
-class _Chain:
+class _Chain(Struct):
     """The pieces of one message so far, by their place in the frame at hand."""
 
     pieces: list[int]
@@ -54,8 +53,7 @@ class _Chain:
     lost: bool = False
 
 
-@dataclass(slots=True)
-class _Joiner:
+class _Joiner(Struct):
     context: Context
     held: pl.DataFrame | None = None
     rows: int = 0

@@ -9,12 +9,12 @@ stays unknown: the file system's dates are not used, so the same bytes always sa
 from __future__ import annotations
 
 from calendar import isleap
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics.carriers.zones import LocalClock
 from kvforensics.columns import constant
@@ -35,8 +35,7 @@ _FEW_RUNS = 100  # of days in one frame: with more, all messages are looked at t
 _INNER_DATE = r"\[(20[0-9]{2}-[0-9]{2}-[0-9]{2})[ T]"
 
 
-@dataclass(slots=True)
-class Bounds:
+class Bounds(Struct):
     """The local times of a `Journal begins at …, ends at …` line; both None without such a line."""
 
     begins: datetime | None = None
@@ -65,8 +64,7 @@ def _dated(frames: Iterable[pl.DataFrame], context: Context) -> Iterator[pl.Data
     yield from years.close()
 
 
-@dataclass(slots=True)
-class _Years:
+class _Years(Struct):
     """Counts years: `turn` is the number of New Years since the first record, `base` the year of turn 0."""
 
     bounds: Bounds

@@ -1,7 +1,6 @@
 """From the shared options to an analysis."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,11 +8,11 @@ from kvforensics.cli.options import Carrier
 from kvforensics.cli.progress import Progress
 from kvforensics.cli.warn import warn
 from kvforensics.errors import NothingReadableError, UsageError
-from kvforensics.options import Options
 from kvforensics.timewords import parse, zone
 
 if TYPE_CHECKING:
     from kvforensics.analysis import Analysis
+    from kvforensics.options import Options
 
 
 def options_of(
@@ -28,8 +27,10 @@ def options_of(
     load: bool = True,
     progress: Progress | None = None,
     told: Callable[[str], None] | None = None,
-) -> Options:
+) -> "Options":
     """Return the options of a run; words of time count from now."""
+    from kvforensics.options import Options
+
     local, now = zone(tz), datetime.now(UTC)
     start = parse(since, now=now, local=local) if since is not None else None
     end = parse(until, now=now, local=local) if until is not None else None
@@ -101,11 +102,13 @@ def read(
             warn(warning)
 
 
-def _read(paths: list[str], options: Options, service: str | None, *, coverage_only: bool) -> "Analysis":
+def _read(paths: list[str], options: "Options", service: str | None, *, coverage_only: bool) -> "Analysis":
     if coverage_only:
         from kvforensics.survey import survey
 
         return survey(paths, options)
+    from msgspec.structs import replace
+
     from kvforensics import selection
     from kvforensics.analysis import analyse
 
@@ -113,7 +116,7 @@ def _read(paths: list[str], options: Options, service: str | None, *, coverage_o
     return found if service is None else replace(found, services=(selection.service(found, service),))
 
 
-def _scanned(catalog: str, options: Options, service: str | None) -> "Analysis":
+def _scanned(catalog: str, options: "Options", service: str | None) -> "Analysis":
     from kvforensics.scan.catalogue import Catalogue
     from kvforensics.scan.whole import analysis
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics.changes import diff
 from kvforensics.events import RANK_TAGS
@@ -25,8 +25,7 @@ _REFUSALS = ("refused_pool", "refused_context", "refused_pool_front", "refused_c
 _TOLD = (*RANK_TAGS, "retracted", *_REFUSALS)
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One side: its launches and figures; None where the log does not tell. Means are over samples."""
 
     selector: str
@@ -53,8 +52,7 @@ class Side:
     refused_per_hour: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One setting that differs between the sides."""
 
     setting: str
@@ -64,8 +62,7 @@ class Difference:
     why: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Both sides, what differs between them, and what is not comparable."""
 
     left: Side

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.errors import UsageError
 from kvforensics.timewords import parse
@@ -19,8 +20,7 @@ PERIOD = ".."
 LAUNCH = "#"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The launches of one service that a selector means, and the time to which its samples are cut."""
 
     service: Service

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvforensics.redaction import redact_values
 from kvforensics.settings import is_server, parse_command_line
@@ -28,8 +30,7 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command as a file gives it, before anything is known of SGLang."""
 
     argv: tuple[str, ...]
@@ -40,8 +41,7 @@ class Command:
     expanded: bool = False  # no variable in it is left to be expanded
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigSource:
+class ConfigSource(Struct, frozen=True):
     """The settings that a file asks for. Secrets are redacted; nothing here ever ran."""
 
     kind: str  # one of KINDS

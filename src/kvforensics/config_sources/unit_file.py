@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from kvforensics.config_sources.source import Command, as_the_shell_does
 from kvforensics.config_sources.systemd_words import expand_specifiers, expand_variables, split_words
@@ -29,8 +30,7 @@ _LIVE_ROOTS = (
 )
 
 
-@dataclass(slots=True)
-class _Unit:
+class _Unit(Struct):
     """What a unit's files say so far; a later file adds to it or resets lists."""
 
     name: str | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.findings.catalogue import CATALOGUE
 from kvforensics.findings.finding import Finding
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from kvforensics.verdicts import Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """One service as the rules see it."""
 
     history: ServiceHistory

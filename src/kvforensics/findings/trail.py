@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.changes import diff
 from kvforensics.config_sources.edits import edits_from_sudo
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _COMMANDS = ("sudo_command", "sudo_continued", "audit_command")
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(Struct):
     """An edit that waits for the start that should have it."""
 
     event: Event

@@ -6,9 +6,10 @@ through every conclusion: a pattern applies only when everything it needs was se
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,8 +41,7 @@ FACTS = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What is known of a launch pair when a pattern is asked; None and absence mean unknown."""
 
     values: Mapping[str, Any] = field(default_factory=dict)  # effective settings of the newer launch
@@ -54,8 +54,7 @@ class Facts:
     computed: Mapping[str, bool | None] = field(default_factory=dict)  # FACTS
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One table of `when`: what is looked at, how it is compared, with what."""
 
     subject: str  # setting | given | event | pool | binding | fact

@@ -58,7 +58,7 @@ def _key(text: str) -> str:
 
 
 def arguments(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table as a frozen dataclass takes it: lists as tuples."""
+    """Return a table as a frozen struct takes it: lists as tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 

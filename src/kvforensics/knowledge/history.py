@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.knowledge.data import settings_json
 from kvforensics.knowledge.releases import listed, members, releases
@@ -24,8 +25,7 @@ class Unknown(Enum):
 UNKNOWN = Unknown.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Releases `since` … `until` (both inclusive) in which a setting had one type and default."""
 
     since: str

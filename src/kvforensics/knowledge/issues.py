@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.knowledge.data import arguments, toml
 from kvforensics.knowledge.releases import within
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from kvforensics.knowledge.releases import Version
 
 
-@dataclass(frozen=True, slots=True)
-class KnownIssue:
+class KnownIssue(Struct, frozen=True):
     """One entry of known_issues.toml. `since` and `until` are inclusive, None where unbounded."""
 
     id: str

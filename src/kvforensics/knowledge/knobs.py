@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.knowledge.data import toml
 from kvforensics.knowledge.history import all_names, history
@@ -22,8 +23,7 @@ FIGURES = ("pool_tokens", "longest_prompt_tokens", "max_running_requests", "free
 _NOT_MEMORY = frozenset({"observability/network", "no effect on KV"})
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(Struct, frozen=True):
     """Settings that are edited together and count as one change."""
 
     name: str
@@ -31,8 +31,7 @@ class Feature:
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(Struct, frozen=True):
     """A setting's role. Vocabularies are explained at the head of knobs.toml."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.knowledge.conditions import Condition, Facts, all_hold
 from kvforensics.knowledge.data import arguments, toml
@@ -24,8 +25,7 @@ OUTCOMES = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """One entry of patterns.toml; the file's head explains each field."""
 
     id: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.knowledge.data import settings_json
 
@@ -20,8 +21,7 @@ _RELEASE = re.compile(
 _PHASES = {"dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, "post": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRange:
+class VersionRange(Struct, frozen=True):
     """The SGLang releases that could have printed a launch, both inclusive, and what told.
 
     None means unbounded, so that `VersionRange()` is every release.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.knowledge.data import arguments, toml
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 _LINES = 8  # that are remembered
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """One entry of versions.toml; the file's head explains each field."""
 
     id: str

@@ -9,8 +9,9 @@ stop in time.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.launches.kinds import CRASHES, GPU_OOM, START_FAILURES, STOPS, UNIT_GONE
 
@@ -32,8 +33,7 @@ ONE_JOB_LINES = 3  # text without times: `Stopped`, `Consumed … CPU time`, `St
 QUIET_LEVELS = ("warning", "error", "critical")  # with these, readiness is not printed
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """The contract's `end`, its time, and the event that tells it."""
 
     kind: str

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from kvforensics.launches.items import Item
     from kvforensics.launches.keys import Key
 
 
-@dataclass(slots=True, eq=False)
-class Group:
+class Group(Struct, eq=False):
     """The items of one service, by source and in line order, and host-wide ones that may concern it."""
 
     key: Key

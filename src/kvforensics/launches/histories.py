@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvforensics.knowledge import VersionRange, within
 from kvforensics.launches import processes, trail
@@ -77,8 +79,7 @@ def _with_unique_ids(histories: Sequence[ServiceHistory], makers: Sequence[_Make
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """What several fields of a launch are made of."""
 
     events: tuple[Event, ...]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kvforensics.events import Event
     from kvforensics.launches.launch import Launch
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceHistory:
+class ServiceHistory(Struct, frozen=True):
     """One server over all inputs.
 
     `id` is host/unit, host/container, or the path of the first file in time. `trail` holds, in order, what

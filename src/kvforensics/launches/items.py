@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from kvforensics.events import NO_RANKS, RANK_TAGS, Event, Ranks
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(slots=True, eq=False)
-class Item:
+class Item(Struct, eq=False):
     """One thing in a source. Exactly one of `event` and `hot` is set, or none for a run of records."""
 
     source: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.knowledge.releases import VersionRange as VersionRange  # noqa: PLC0414  exported from here too
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from kvforensics.records import Place
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """One KV pool of a rank: the rank with the largest figure. Memory in GiB."""
 
     role: str  # target | draft | full | swa | mamba | host | other
@@ -30,8 +30,7 @@ class Pool:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """Free memory along the start, in GiB, minimum over ranks."""
 
     before_load_gib: float | None = None  # P of the pool rule
@@ -39,8 +38,7 @@ class Memory:
     after_pool_gib: float | None = None  # the last `Memory pool end`
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(Struct, frozen=True):
     """What the scheduler lines of a launch add up to. None where no such line was printed."""
 
     rejected_too_long: int = 0
@@ -58,8 +56,7 @@ class Requests:
     first_refused_by_context_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """The settings of a launch. `values` are effective ones, named as this version names them."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -73,8 +70,7 @@ class Config:
     given_twice: frozenset[str] = frozenset()  # settings of which `requested` holds the value that lost
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """One start of the server. Everything the log does not say is None; nothing is guessed."""
 
     id: str  # L1, L2 … within its service

@@ -9,8 +9,10 @@ print KV (mem_cache/memory_pool.py:725@0.5.11), so a model with latent attention
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvforensics.launches.launch import Pool
 
@@ -38,8 +40,7 @@ _LATENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Split:
+class _Split(Struct, frozen=True):
     """How a hybrid's tokens are split over full and sliding-window layers."""
 
     full: int | None

@@ -7,8 +7,9 @@ although its place is taken is the rank of another start: the jump of pids that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from kvforensics.events import NO_RANKS
 
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 OPEN_GROUPS = 8  # servers of one stream that may run at the same time
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     number: int
     main: int | None = None
     ranks: dict[Ranks, int] = field(default_factory=dict)

@@ -9,10 +9,12 @@ files of the same folder, port and model whose times nowhere overlap.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -29,8 +31,7 @@ _ROTATED = re.compile(
 _STARTS = frozenset({"server_args", "ready"})
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """What one file shows of its server."""
 
     source: int

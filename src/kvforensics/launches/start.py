@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.launches.kinds import STAGES, TERMINAL, UNIT_GONE, UNIT_START, is_systemd
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from kvforensics.launches.items import Item
 
 
-@dataclass(slots=True, eq=False)
-class Start:
+class Start(Struct, eq=False):
     """A launch in the making."""
 
     items: list[Item] = field(default_factory=list)

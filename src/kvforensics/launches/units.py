@@ -9,8 +9,9 @@ where its name says SGLang or its server ran beside the usual one.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct, field
 
 from kvforensics.launches import processes
 from kvforensics.launches.keys import Key, says_sglang
@@ -61,8 +62,7 @@ def of_streams(
     return names
 
 
-@dataclass(slots=True)
-class _Claims:
+class _Claims(Struct):
     """Which start by systemd each process group claims by speaking next."""
 
     named: set[str] = field(default_factory=set)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from lark.grammar import NonTerminal
+from msgspec import Struct
 
 from kvforensics.parsing.terminals import escaped, holds_all, is_constant, possible_characters, reads_on
 
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from kvforensics.parsing.rules import Rules
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(Struct, frozen=True):
     """A slot's pattern ("" for none) and the constant behind it ("" where another slot follows)."""
 
     slot: str

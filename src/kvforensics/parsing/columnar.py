@@ -5,10 +5,10 @@ What no layout reads is left over: it goes line by line through the same grammar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics.columns import constant
 from kvforensics.events import BASE_SCHEMA
@@ -66,8 +66,7 @@ def apply(lines: pl.DataFrame, layouts: Sequence[Layout]) -> Parted:
     return Parted(parts, lines if not parts else lines.filter(left))
 
 
-@dataclass
-class Columnar:
+class Columnar(Struct, dict=True):
     """Knows the layouts of one source, block after block."""
 
     source: int

@@ -7,11 +7,11 @@ expression with groups; that one remains for layouts without such a separator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics.parsing.layouts import Slot
 from kvforensics.parsing.terminals import escaped, holds
@@ -197,8 +197,7 @@ def _by_groups(text: pl.Expr, items: Items) -> Iterator[tuple[Slot, pl.Expr]]:
         yield slot, groups.struct[number]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(Struct, frozen=True):
     """A separator, and the items that stand between its occurrences."""
 
     separator: str

@@ -6,12 +6,12 @@ of a prefix is read once for every text that occurs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics.columns import constant
 from kvforensics.events import NO_RANKS, RANK_TAGS
@@ -50,8 +50,7 @@ class Heads(NamedTuple):
     fraction_us: pl.Series | None  # of every line; None where no prefix says any
 
 
-@dataclass(frozen=True, slots=True)
-class _Tails:
+class _Tails(Struct, frozen=True):
     """What the known texts behind the time of one form say, by their place in `dtype`."""
 
     dtype: pl.Enum

@@ -7,10 +7,11 @@ or known kind becomes a layout, and the next line of that make needs no Lark.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from kvforensics.parsing import server_args
 from kvforensics.parsing.beginnings import expression, may_begin

@@ -9,12 +9,12 @@ its lines stay with Lark.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from lark import UnexpectedInput
+from msgspec import Struct
 
 from kvforensics.parsing.beginnings import may_begin
 from kvforensics.parsing.rules import column_of
@@ -41,8 +41,7 @@ MAX_ITEMS = 96  # of one layout: beyond, its expression would grow without bound
 FROZEN = "KEY"  # a terminal of this name is part of a layout by its text
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A place whose text differs from line to line."""
 
     column: str | None
@@ -52,8 +51,7 @@ class Slot:
     characters: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True, dict=True):
     """Constants and slots of one make of line, and the columns that its constants fill."""
 
     grammar: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+from msgspec import Struct, field
 
 from kvforensics.events import NO_RANKS, RANK_TAGS, Event, ShapeCount
 from kvforensics.parsing.journal_fields import journal_fields
@@ -43,8 +43,7 @@ class Row(NamedTuple):
     inner: datetime | None
 
 
-@dataclass(slots=True)
-class Opened:
+class Opened(Struct):
     """A line after which lines without a prefix belong to it."""
 
     row: int
@@ -54,8 +53,7 @@ class Opened:
     following: int = 0
 
 
-@dataclass(slots=True)
-class Read:
+class Read(Struct):
     """What the left-over lines of a block said."""
 
     events: list[Event] = field(default_factory=list)

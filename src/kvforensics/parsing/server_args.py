@@ -7,10 +7,10 @@ process writes into it) gives every field that was complete before, and says tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lark import Token, Tree, UnexpectedInput
+from msgspec import Struct
 
 from kvforensics.parsing.settings_scan import REPR, whole
 from kvforensics.parsing.settings_values import name_of, parser, value_of
@@ -27,8 +27,7 @@ START = "server_args="
 _ENDS_A_VALUE = frozenset({"STRING", "CONSTANT", "OBJECT", "_CLOSE", "_CLOSE_BRACKET", "_CLOSE_BRACE"})
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Settings as printed, in their order. Secrets are redacted."""
 
     values: Mapping[str, Any]  # JSON values: see `read`

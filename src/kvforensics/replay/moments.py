@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.load import pressure
 from kvforensics.records import Place
@@ -25,8 +26,7 @@ _PRESSURE = {
 _TOLD_BY_PRESSURE = ("retractions", "request_too_long_for_pool", "request_too_long_for_context")
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """One thing that happened. `kind`: start, change, ready, end, finding, trail, retraction or refusal."""
 
     at: datetime

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +20,7 @@ _Figures = tuple[float | None, int | None, int | None]  # token usage, running, 
 READY, STARTING, DOWN, UNSEEN = "ready", "starting", "down", "unseen"
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """What was known at `at` (naive UTC), from lines logged until then. Unknown figures are None."""
 
     at: datetime

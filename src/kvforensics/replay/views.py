@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -94,12 +93,9 @@ def as_json(analysis: Analysis, start: datetime | None, end: datetime | None, at
     document: dict[str, Any] = {"schema": "kvforensics.replay/1"}
     if at is not None:
         found = [StateIndex(each, analysis.samples).at(at) for each in analysis.services]
-        document["states"] = [plain(asdict(each)) for each in found]
+        document["states"] = [plain(each) for each in found]
     else:
-        document["moments"] = [
-            plain({**asdict(each), "place": None if each.place is None else asdict(each.place)})
-            for each in moments(analysis, start, end)
-        ]
+        document["moments"] = [plain(each) for each in moments(analysis, start, end)]
     return dumps(document)
 
 

@@ -9,6 +9,9 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 _LONGEST_INT = 4096  # bits; Python refuses to write much longer ones in decimal
 JSON = Any  # what `plain` gives: None, bool, int, float, str, and lists and dicts of these
 
@@ -17,7 +20,7 @@ def plain(value: Any) -> JSON:
     """Return `value` as JSON can say it.
 
     `inf` and `nan` become strings, sets sorted lists, tuples lists, times ISO 8601 in UTC, keys strings,
-    lone surrogates U+FFFD, and every other object its repr.
+    lone surrogates U+FFFD, structs objects of their fields, and every other object its repr.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -33,6 +36,8 @@ def plain(value: Any) -> JSON:
         return {_whole(k) if isinstance(k, str) else str(plain(k)): plain(v) for k, v in value.items()}
     if isinstance(value, AbstractSet):
         return sorted((plain(v) for v in value), key=_order)
+    if isinstance(value, Struct):
+        return plain(asdict(value))
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
     return _whole(repr(value))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
 EDGE = 64 << 10  # bytes hashed at each end
 
 
-@dataclass(frozen=True, slots=True)
-class Fingerprint:
+class Fingerprint(Struct, frozen=True):
     """Size and hashes of the first and last bytes. Two inputs with equal ones are taken for the same."""
 
     size: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics.errors import UsageError
 from kvforensics.scan.whole import NO_HOST
@@ -36,8 +36,7 @@ _LOCAL = (
 _HIVE = {"host": pl.String}
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """One question about the fleet and the rows that answer it, the most telling first."""
 
     name: str

@@ -8,11 +8,11 @@ slow to open); an entry beside it is newer than the one in it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct, field
 
 from kvforensics.scan.atomic import write_bytes
 from kvforensics.scan.fingerprint import Fingerprint  # noqa: TC001 - msgspec reads the annotations
@@ -28,8 +28,7 @@ Span = tuple[
 ]  # hashes of host and container, clock, first and last second
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """What became of one input."""
 
     path: str  # as it was named when it was last seen

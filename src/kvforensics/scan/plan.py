@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from glob import glob, has_magic
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.carriers import expand
 from kvforensics.carriers.archive import holder
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from kvforensics.scan.manifest import Manifest
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One input to scan. `stamp` is its modification time or entity tag; None where neither is known."""
 
     path: str

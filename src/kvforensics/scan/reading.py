@@ -10,12 +10,12 @@ follows from what was before), compressed files, archives, objects in stores.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct
 
 from kvforensics.carriers import detection
 from kvforensics.carriers.bytestream import raw_chunks
@@ -40,8 +40,7 @@ _MAGIC_BYTES = 16
 _CHUNK_BYTES = 1 << 20
 
 
-@dataclass(slots=True)
-class Taken:
+class Taken(Struct):
     """What one input gave."""
 
     intake: Intake
@@ -50,8 +49,7 @@ class Taken:
     resume: dict[str, Any] | None  # what `go_on` needs; None where a grown input must be read anew
 
 
-@dataclass(slots=True)
-class _Bytes:
+class _Bytes(Struct):
     """The bytes of an input up to a size, remembering how they began and ended."""
 
     chunks: Iterable[bytes]
@@ -205,9 +203,9 @@ def _is_text(opened: OpenSource, raw: _Bytes) -> bool:
 def _continue(opened: OpenSource, earlier: Source) -> None:
     source = opened.source
     read_so_far = source.bytes
-    for field in fields(source):
-        if field.name != "path":
-            setattr(source, field.name, getattr(earlier, field.name))
+    for name in source.__struct_fields__:
+        if name != "path":
+            setattr(source, name, getattr(earlier, name))
     source.bytes += read_so_far
     opened.carrier = detection.by_name(source.carrier)
     opened.context.continuing.resumed = True

@@ -10,7 +10,6 @@ equal to the one written. `marks/KEY.parquet` is for telling inputs apart that h
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -79,14 +78,14 @@ def write(intake: Intake, folder: Path, name: str, extra: Mapping[str, Any] | No
         file = folder / "runtime" / f"month={each}" / f"{name}.parquet"
         write_parquet(runtime.filter(month == each), file)
     rest = {
-        "source": plain(asdict(intake.sources[0])),
+        "source": plain(intake.sources[0]),
         "origins": [list(intake.origins[number]) for number in range(len(intake.origins))],
         "width_us": width_us,
         "months": months,
         "records": intake.records,
         "understood": intake.understood,
         "unknown": intake.unknown,
-        "shapes": [asdict(shape) for shape in intake.shapes.values()],
+        "shapes": [plain(shape) for shape in intake.shapes.values()],
         "extra": extra or {},
     }
     write_parquet(records, _piece(folder, name), {_REST: json.dumps(rest, sort_keys=True)})

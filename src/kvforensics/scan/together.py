@@ -8,11 +8,12 @@ name of its own. An input that is not there any more keeps what it gave, and cou
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kvforensics.carriers.archive import holder
 from kvforensics.carriers.history import History, by_knowledge

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import polars as pl
+from msgspec.structs import replace
 
 from kvforensics import assembly, selection
 from kvforensics.analysis import Coverage, Damaged, Shape

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kvforensics import __version__
 from kvforensics.carriers.archive import holder
@@ -30,8 +31,7 @@ NEW, CONTINUED, KNOWN = "new", "continued", "known"
 Job = tuple[Item, Entry | None]  # an input, and what the catalogue has under its name
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """What a scan did; counts of inputs."""
 
     planned: int = 0
@@ -126,13 +126,11 @@ def reading(options: Options) -> str:
 
 def entry_of(entry: Entry, intake: Intake, months: Iterable[str]) -> Entry:
     """Return an entry with what an intake of its input says."""
-    from dataclasses import asdict  # noqa: PLC0415
-
     from kvforensics.report.plain import plain  # noqa: PLC0415
 
     return replace(
         entry,
-        source=plain(asdict(intake.sources[0])),
+        source=plain(intake.sources[0]),
         counts={name: getattr(intake, name) for name in ("records", "understood", "unknown")},
         months=tuple(months),
         hosts=_hosts(intake),

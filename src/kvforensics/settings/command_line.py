@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.knowledge.releases import members
 from kvforensics.settings.flags import match, readable_int, takes_suffix
@@ -25,8 +26,7 @@ _NEGATIVE = re.compile(r"-[0-9]+|-[0-9]*\.[0-9]+", re.ASCII)
 _UNEXPANDED = re.compile(r"\$(?:\{[A-Za-z_]|[A-Za-z_]|\()|\{\{|%[a-zA-Z]\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Requested:
+class Requested(Struct, frozen=True):
     """What a command line asks for, by setting."""
 
     values: Mapping[str, Any] = field(default_factory=dict)  # what applies: the last one given

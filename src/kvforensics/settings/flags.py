@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.knowledge.history import fields, flag_aliases, span_at
 from kvforensics.knowledge.releases import members, release_key, within
@@ -53,8 +54,7 @@ _CONSTANTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """One option string of the parser."""
 
     option: str

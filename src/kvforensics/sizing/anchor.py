@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.errors import PredictionRefusedError
 from kvforensics.knowledge import within
@@ -38,8 +39,7 @@ REFUSALS = {
 _SPECIAL = ("enable_unified_memory", "enable_hisparse", "enable_kv_cache_sharding")
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """What the pool rule needs of a launch, all from its lines. Memory in GiB."""
 
     launch: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """The contract's `sizing` object and `bytes_per_token`; memory in GiB, None where unknown."""
 
     rest_gib: float | None = None

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kvforensics.events import Event
@@ -23,8 +24,7 @@ MOST_GIB = 10**6
 NO_DRAFT_MODEL = frozenset({"NGRAM"})
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The terms of the pool rule that a launch's lines give. Memory in GiB; None where not said."""
 
     tokens: int | None  # T

@@ -6,8 +6,10 @@ the drift between the printed and the measured memory is the same on both sides 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.sizing.admission import longest_prompt, running_requests
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
 SUPPORTED = ("mem_fraction_static", "context_length", "max_total_tokens")
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Struct, frozen=True):
     """A pool that was not seen: tokens with their 95 % interval, and what follows. None is unknown."""
 
     tokens: int

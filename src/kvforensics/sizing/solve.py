@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.errors import PredictionRefusedError, UsageError
 from kvforensics.sizing.anchor import anchor
@@ -23,8 +24,7 @@ _CHUNK_MIB_PER_TOKEN = 1.5  # the engine's own estimate of activations, server_a
 _TWO_BYTES = frozenset({"torch.bfloat16", "torch.float16", "bfloat16", "float16", "bf16"})
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Struct, frozen=True):
     """Settings that reach the need, and what they are predicted to give."""
 
     set: Mapping[str, Any]
@@ -35,8 +35,7 @@ class Solution:
     risk: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Solutions in the order to try them; `reason` says why there is none, or that none is needed."""
 
     mem_fraction_static: float | None = None

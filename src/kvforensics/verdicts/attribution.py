@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from kvforensics.knowledge import knob
 from kvforensics.sizing.facts import GIB, facts
@@ -20,8 +21,7 @@ _REMAINDER = 0.02  # of the pool: pairs whose budgets close agree within 0.2 %
 _CONSTANT_WEIGHTS_GIB = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Struct, frozen=True):
     """Who explains the pool of a pair.
 
     `by` is `setting` (one, in `credited`), `several`, `free_memory`, `version`, `nobody`, `not_moved`,

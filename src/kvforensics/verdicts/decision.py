@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+
+class Decision(Struct, frozen=True):
     """Verdict, code, words and credit of one change."""
 
     verdict: str

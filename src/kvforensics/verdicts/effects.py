@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.changes import shows
 from kvforensics.sizing.facts import GIB, HALF_HUNDREDTH_GIB, facts
@@ -19,8 +20,7 @@ FREE_GIB, FREE_CPU_GIB = 0.1, 0.3
 _WITHOUT_MEMORY = 0.01  # of the pool, where no memory line says what a token costs
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(Struct, frozen=True):
     """By how much a figure may differ though nobody changed anything."""
 
     tokens: float

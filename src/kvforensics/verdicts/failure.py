@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.sizing.facts import first_event
 
@@ -25,8 +26,7 @@ _NAMED_BY_KIND = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The cause of a failed or ended launch, as its own lines tell it."""
 
     cause: str  # context_rejected | not_enough_memory | oom | usage_error | exception | unknown

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from kvforensics.knowledge import Facts, knob, within
 from kvforensics.settings import normalise
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 _SAME_BYTES = 0.01  # pools' lines of one dtype agree within this
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Struct, frozen=True):
     """One pair. `older` is the launch that the pool is measured against, `before` the one right before."""
 
     before: Launch

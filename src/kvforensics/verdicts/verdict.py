@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kvforensics.changes import Change
@@ -23,8 +24,7 @@ def is_idle(verdict: str, reason_code: str, *, derived: bool) -> bool:
     return verdict in NO_OPS and is_edit(reason_code, derived=derived)
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """One figure before and after. `baseline` names the launch measured against if not the one before."""
 
     before: float | int | None
@@ -33,8 +33,7 @@ class Effect:
     baseline: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(Struct, frozen=True):
     """What the launch pair shows, whoever caused it."""
 
     pool_tokens: Effect
@@ -43,8 +42,7 @@ class Effects:
     free_gib: Effect
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The judgement of one change (vocabulary in the JSON Schema)."""
 
     change: Change

@@ -3,10 +3,10 @@ from __future__ import annotations
 import io
 import re
 import unicodedata
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from kvforensics import selection

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from kvforensics.report.terminal.figures import UNKNOWN, clock, count, gib, setting, share, span
 from kvforensics.report.terminal.signs import ENDS, STRANGE
@@ -21,8 +22,7 @@ _SHORTEST_BAR = 10
 _FIGURES = 28  # room behind a bar
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """How many tokens the longest bar of a service stands for."""
 
     tokens: int
