@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import string
 
 import polars as pl
@@ -131,7 +132,15 @@ def test_a_truncated_secret(name, secret, data):
 def test_a_flag(flag, secret, form):
     argv = f"python3 -m sglang.launch_server {form.format(f=flag, s=secret)} --context-length 200000"
     hides(argv)
-    assert redact_argv(argv).endswith("--context-length 200000")
+    if not re.search(r"\$[({]", secret):
+        assert redact_argv(argv).endswith("--context-length 200000")
+
+
+@pytest.mark.parametrize(("secret", "end"), [("Zq7$(Zq8", ")"), ("Zq7${Zq8", "}"), ("Zq7`Zq8", "`")])
+def test_a_secret_whose_end_nobody_knows_takes_what_follows(secret, end):
+    argv = f"python3 -m sglang.launch_server --api-key {secret} --context-length 200000"
+    assert redact_argv(argv) == f"python3 -m sglang.launch_server --api-key {REDACTED}"
+    assert redact_argv(argv.replace(secret, secret + end)).endswith("--context-length 200000")
 
 
 @given(
