@@ -307,3 +307,32 @@ def test_pid_change_joins_only_what_goes_on(read):
 def test_nul_and_eof_breaks_are_whole(read):
     found = read(as_lines(entry(1, "a", _LINE_BREAK="nul"), entry(2, "b", _LINE_BREAK="eof"), entry(3, "c")))
     assert found.messages() == ["a", "b", "c"]
+
+
+OF_SYSTEMD = {
+    "UNIT": "sglang.service",
+    "MESSAGE_ID": "39f53479d3a045ac8e11786248231fbf",
+    "SYSLOG_IDENTIFIER": "systemd",
+    "_PID": "1",
+    "_TRANSPORT": "journal",
+    "INVOCATION_ID": "ab" * 16,
+    "JOB_RESULT": "done",
+}
+
+
+@pytest.mark.parametrize("every", [1, 2, 9])  # of so many entries one says more than others
+@pytest.mark.parametrize(
+    "more", [OF_SYSTEMD, OF_SYSTEMD | {"PRIORITY": 6}, {"SYSLOG_IDENTIFIER": "", "_COMM": "sglang"}]
+)
+@pytest.mark.parametrize("form", ["json", "json-seq"])
+def test_what_few_entries_say_is_read_however_few_they_are(read, monkeypatch, every, more, form):
+    entries = [entry(n, f"line {n}", **(more if n % every == 0 else {})) for n in range(60)]
+    found = read(as_lines(*entries, form=form), block_bytes=4000)
+    monkeypatch.setattr(journal_json, "_decoded", lambda _block, **_: None)  # one after the other
+    slowly = read(as_lines(*entries, form=form), block_bytes=4000)
+    assert found.rows() == slowly.rows()
+    if "UNIT" in more:
+        assert '"JOB_RESULT":"done"' in found.frame["extra"][0]
+        assert found.of(0)[:2] == ("k26-node1", "sglang.service")
+    else:
+        assert found.of(0).ident == "sglang"

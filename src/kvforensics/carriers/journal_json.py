@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from kvforensics.carriers.journal_fields import (
     KEY_FIELDS,
     NO_MESSAGE,
     RARE_FIELDS,
+    VALUE_FIELDS,
     FieldEntries,
 )
 
@@ -35,19 +37,29 @@ if TYPE_CHECKING:
     from kvforensics.carriers.carrier import Context, Head
 
 _ATTRIBUTES = {field: f"f{place}" for place, field in enumerate(FIELDS)}
-_Entry = msgspec.defstruct(
-    "_Entry",
-    [
-        (name, str | list[Any] | None, NO_MESSAGE if field == "MESSAGE" else ABSENT)
-        for field, name in _ATTRIBUTES.items()
-    ],
-    rename={name: field for field, name in _ATTRIBUTES.items()},
-    gc=False,
-)
-_DECODER = msgspec.json.Decoder(_Entry)
+
+
+def _decoder(*fields: str) -> msgspec.json.Decoder[Any]:
+    default = {"MESSAGE": NO_MESSAGE}
+    entry = msgspec.defstruct(
+        "Entry",
+        [(_ATTRIBUTES[field], str | list[Any] | None, default.get(field, ABSENT)) for field in fields],
+        rename={_ATTRIBUTES[field]: field for field in fields},
+        gc=False,
+    )
+    return msgspec.json.Decoder(entry)
+
+
+_SHORT = frozenset(
+    (*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS)
+)  # what most entries have, and what tells of more
+_SHORT_DECODER = _decoder(*(field for field in FIELDS if field in _SHORT))
+_DECODER = _decoder(*FIELDS)
 _ANY_DECODER = msgspec.json.Decoder()
+_MANY = 4  # one in so many is worth reading all entries whole
 _key = attrgetter(*(_ATTRIBUTES[field] for field in KEY_FIELDS))
 _rare = attrgetter(*(_ATTRIBUTES[field] for field in RARE_FIELDS))
+_message = attrgetter(_ATTRIBUTES["MESSAGE"])
 _place = attrgetter(*(_ATTRIBUTES[field] for field in ("MESSAGE", "__CURSOR", "__REALTIME_TIMESTAMP")))
 _all = attrgetter(*_ATTRIBUTES.values())
 _DEFAULTS = (NO_MESSAGE, *(ABSENT for _ in FIELDS[1:]))
@@ -100,25 +112,38 @@ def _bare(line: bytes) -> bytes:
 
 
 class _Decoded:
-    """Entries as the decoder gives them."""
+    """Entries as a decoder gives them; what the short one leaves out is read where it is asked for."""
 
-    def __init__(self, rows: list[Any]) -> None:
-        self._rows = rows
+    def __init__(self, rows: list[Any], block: Block, *, whole: bool) -> None:
+        self._rows, self._block, self._whole = rows, block, whole
+        self._messages = list(map(_message, rows))
+        self._rare = list(compress(range(len(rows)), map(_NOTHING_RARE.__ne__, map(_rare, rows))))
+        self._asked: tuple[int, dict[str, Any]] = (-1, {})  # the place asked for last, and its fields
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def column(self, field: str) -> list[Any]:
+        if field == "MESSAGE":
+            return self._messages
         return list(map(attrgetter(_ATTRIBUTES[field]), self._rows))
 
     def keys(self) -> list[tuple[Any, ...]]:
         return list(map(_key, self._rows))
 
     def rare(self) -> list[int]:
-        return list(compress(range(len(self._rows)), map(_NOTHING_RARE.__ne__, map(_rare, self._rows))))
+        return self._rare
 
     def value(self, place: int, field: str) -> Any:
-        return getattr(self._rows[place], _ATTRIBUTES[field])
+        if self._whole or field in _SHORT:
+            return getattr(self._rows[place], _ATTRIBUTES[field])
+        if self._asked[0] != place:
+            self._asked = place, _entry(_bare(self._lines[place]))[0]
+        return self._asked[1].get(field, ABSENT)
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        return list(self._block.each())
 
 
 class _Reader:
@@ -126,10 +151,12 @@ class _Reader:
         self._entries = entries
         self._open: list[bytes] = []  # lines of a pretty object that has not ended
         self._open_line = 0
+        self._whole = False  # whether many entries of the last block had to be read whole
 
     def feed(self, block: Block) -> Iterator[pl.DataFrame]:
-        entries = None if block.long or self._open else _decoded(block)
+        entries = None if block.long or self._open else _decoded(block, whole=self._whole)
         if entries is not None:
+            self._whole = _MANY * len(entries.rare()) > len(entries)
             yield self._entries.frame(block.numbers(), entries, {})
         else:
             yield from self._frame(self._slow_rows(block))
@@ -176,17 +203,17 @@ class _Reader:
         return self._open_line, fields, kind if len(lines) < _LONGEST_OBJECT else "too_long_line"
 
 
-def _decoded(block: Block) -> _Decoded | None:
+def _decoded(block: Block, *, whole: bool) -> _Decoded | None:
     """Decode a block in which each line is an entry; None when it is anything else."""
     lines: Iterable[bytes] = block.each()
     if b"\x1e" in block:
         lines = (line.removeprefix(b"\x1e") for line in lines)
     try:  # `decode_lines` would take two objects in a line, and one over two lines
-        rows = list(map(_DECODER.decode, lines))
+        rows = list(map((_DECODER if whole else _SHORT_DECODER).decode, lines))
     except (msgspec.MsgspecError, RecursionError):
         return None
     block.counted(len(rows))
-    entries = _Decoded(rows)
+    entries = _Decoded(rows, block, whole=whole)
     if NO_MESSAGE in entries.column("MESSAGE") and _NOWHERE in map(_place, rows):
         return None
     return entries
