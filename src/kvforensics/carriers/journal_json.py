@@ -50,9 +50,7 @@ def _decoder(*fields: str) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(entry)
 
 
-_SHORT = frozenset(
-    (*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS)
-)  # what most entries have, and what tells of more
+_SHORT = frozenset((*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS))  # most have these, or they tell of more
 _SHORT_DECODER = _decoder(*(field for field in FIELDS if field in _SHORT))
 _DECODER = _decoder(*FIELDS)
 _ANY_DECODER = msgspec.json.Decoder()
