@@ -40,18 +40,19 @@ _ATTRIBUTES = {field: f"f{place}" for place, field in enumerate(FIELDS)}
 
 
 def _decoder(*fields: str) -> msgspec.json.Decoder[Any]:
-    default = {"MESSAGE": NO_MESSAGE}
     entry = msgspec.defstruct(
         "Entry",
-        [(_ATTRIBUTES[field], str | list[Any] | None, default.get(field, ABSENT)) for field in fields],
+        [
+            (_ATTRIBUTES[field], str | list[Any] | None, NO_MESSAGE if field == "MESSAGE" else ABSENT)
+            for field in fields
+        ],
         rename={_ATTRIBUTES[field]: field for field in fields},
         gc=False,
     )
     return msgspec.json.Decoder(entry)
 
 
-_SHORT = frozenset((*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS))  # most have these, or they tell of more
-_SHORT_DECODER = _decoder(*(field for field in FIELDS if field in _SHORT))
+_SHORT_DECODER = _decoder(*VALUE_FIELDS, *KEY_FIELDS, *RARE_FIELDS)  # most have these, or they tell of more
 _DECODER = _decoder(*FIELDS)
 _ANY_DECODER = msgspec.json.Decoder()
 _MANY = 4  # one in so many is worth reading all entries whole
@@ -110,7 +111,7 @@ def _bare(line: bytes) -> bytes:
 
 
 class _Decoded:
-    """Entries as a decoder gives them; what the short one leaves out is read where it is asked for."""
+    """Entries as a decoder gives them; one read in short is read whole when a value of it is asked for."""
 
     def __init__(self, rows: list[Any], block: Block, *, whole: bool) -> None:
         self._rows, self._block, self._whole = rows, block, whole
@@ -133,7 +134,7 @@ class _Decoded:
         return self._rare
 
     def value(self, place: int, field: str) -> Any:
-        if self._whole or field in _SHORT:
+        if self._whole:
             return getattr(self._rows[place], _ATTRIBUTES[field])
         if self._asked[0] != place:
             self._asked = place, _entry(_bare(self._lines[place]))[0]

@@ -36,10 +36,10 @@ def plain(value: Any) -> JSON:
         return {_whole(k) if isinstance(k, str) else str(plain(k)): plain(v) for k, v in value.items()}
     if isinstance(value, AbstractSet):
         return sorted((plain(v) for v in value), key=_order)
-    if isinstance(value, Struct):
-        return plain(asdict(value))
     if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
+    if isinstance(value, Struct):
+        return plain(asdict(value))
     return _whole(repr(value))
 
 
